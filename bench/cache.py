@@ -130,7 +130,7 @@ def writes(rag: Rag) -> list[Row]:
             noted = turn % 2 == 1
             if not noted:
                 connection.execute(
-                    "CREATE OR REPLACE FUNCTION rag._note_change(of_collection integer)"
+                    "CREATE OR REPLACE FUNCTION rag._note_change(collection_id integer)"
                     " RETURNS void LANGUAGE sql AS ''"
                 )
             else:

@@ -321,7 +321,7 @@ STATEMENTS = (
     """,
     """
     CREATE TYPE rag.search_arguments AS (
-        collection_key integer,
+        collection_id integer,
         query_text text,
         query_embedding {vector}.halfvec,
         result_limit integer,
@@ -430,7 +430,7 @@ KEYWORD_INDEX = (
     """,
     """
     CREATE TYPE rag.keyword_query AS (
-        collection_key integer,
+        collection_id integer,
         lexemes text[],
         term_queries tsquery[],
         query_frequencies integer[],

@@ -96,7 +96,7 @@ $$rag.doctor: chunks without vectors that no job embeds, chunks without document
 chunks. Reads all of them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._undeclared_fields(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._undeclared_fields(collection_id integer)
 RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -108,13 +108,13 @@ DECLARE
     _last bigint;
 BEGIN
     SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k
-        WHERE k.collection_id = collection_key;
+        WHERE k.collection_id = _undeclared_fields.collection_id;
     RETURN QUERY
     WITH RECURSIVE leaf (steps, value) AS (
         SELECT ARRAY[e.key], e.value
         FROM generate_series(0, looked_at - 1) AS p (step),
         LATERAL (SELECT k.metadata FROM rag.chunks AS k
-                 WHERE k.collection_id = collection_key
+                 WHERE k.collection_id = _undeclared_fields.collection_id
                      AND k.chunk_id >= _first + (_last - _first) / looked_at * p.step
                  ORDER BY k.chunk_id LIMIT 1) AS s,
         LATERAL jsonb_each(s.metadata) AS e
@@ -137,7 +137,8 @@ BEGIN
     SELECT n.field, h.type, h.lowest, h.highest
     FROM typed AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
     WHERE octet_length(n.field) BETWEEN 1 AND 500
-        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
+        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id =
+            _undeclared_fields.collection_id
             AND f.field = n.field)
     ORDER BY n.field;
 END

@@ -36,7 +36,7 @@ Circle: worker, Maintenance and versions.
 SELECT * FROM rag.maintenance_steps()$$;
 
 
-CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
+CREATE OR REPLACE FUNCTION rag._maintain_keywords(collection_id integer, OUT merged integer,
     OUT compacted integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -49,14 +49,15 @@ BEGIN
     merged := 0;
     compacted := 0;
     IF (SELECT count(*) >= rag._keyword_merge_size() / 4
-        FROM rag.keyword_changes AS k WHERE k.collection_id = of_collection) THEN
-        merged := rag._merge_keyword(of_collection);
+        FROM rag.keyword_changes AS k WHERE k.collection_id = _maintain_keywords.collection_id) THEN
+        merged := rag._merge_keyword(_maintain_keywords.collection_id);
     END IF;
-    SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id = of_collection;
+    SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id =
+        _maintain_keywords.collection_id;
     SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t
-        WHERE t.collection_id = of_collection;
+        WHERE t.collection_id = _maintain_keywords.collection_id;
     IF _slots - _live > 0.2 * _slots THEN
-        compacted := rag._compact_keyword(of_collection);
+        compacted := rag._compact_keyword(_maintain_keywords.collection_id);
     END IF;
 END
 $$;

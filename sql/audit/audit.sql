@@ -1,6 +1,6 @@
 -- The audit of a collection, or of another program's table: checks as rows, each on its own.
 
-CREATE OR REPLACE FUNCTION rag._run_checks(checks text[], of_collection integer,
+CREATE OR REPLACE FUNCTION rag._run_checks(checks text[], collection_id integer,
     chunk_ids bigint[], names text[], texts text[], languages text[], max_tokens integer,
     collection text, set_name text)
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
@@ -15,7 +15,8 @@ BEGIN
             RETURN QUERY EXECUTE 'SELECT f.check_name, f.status, f.detail, '
                 'CASE WHEN f.status <> ''ok'' THEN f.remedy END, f.figures FROM rag.' || _check
                 || ' AS f'
-            USING of_collection, chunk_ids, names, texts, languages, max_tokens, collection,
+            USING _run_checks.collection_id, chunk_ids, names, texts, languages, max_tokens,
+                collection,
                 set_name;
         EXCEPTION WHEN OTHERS THEN
             RETURN QUERY SELECT replace(substring(_check FROM '_audit_([a-z_]+)'), '_', ' '),
@@ -31,7 +32,7 @@ $$The rows of some checks, each the call of a function of rag; one that fails is
 others go on.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._audit_sample(of_collection integer, sample_size integer,
+CREATE OR REPLACE FUNCTION rag._audit_sample(collection_id integer, sample_size integer,
     OUT chunk_ids bigint[], OUT complete boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -42,16 +43,16 @@ DECLARE
     _last bigint;
 BEGIN
     chunk_ids := ARRAY(SELECT k.chunk_id FROM rag.chunks AS k
-        WHERE k.collection_id = of_collection LIMIT sample_size + 1);
+        WHERE k.collection_id = _audit_sample.collection_id LIMIT sample_size + 1);
     complete := cardinality(chunk_ids) <= sample_size;
     IF NOT complete THEN
         SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k
-        WHERE k.collection_id = of_collection;
+        WHERE k.collection_id = _audit_sample.collection_id;
         chunk_ids := ARRAY(
             SELECT DISTINCT s.chunk_id
             FROM generate_series(0, sample_size - 1) AS i (step), LATERAL (
                 SELECT k.chunk_id FROM rag.chunks AS k
-                WHERE k.collection_id = of_collection
+                WHERE k.collection_id = _audit_sample.collection_id
                     AND k.chunk_id >= _first
                         + ((_last - _first)::numeric * i.step / sample_size)::bigint
                 ORDER BY k.chunk_id LIMIT 1) AS s);

@@ -1,6 +1,6 @@
 -- Texts that say the same in other words, by their vectors.
 
-CREATE OR REPLACE FUNCTION rag._audit_similar(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._audit_similar(collection_id integer, chunk_ids bigint[])
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -11,9 +11,11 @@ DECLARE
     classes_alike CONSTANT integer := 6;  -- of 8: rag._audit_copies tells those
     neighbours CONSTANT integer := 4;
     compared CONSTANT bigint := 20000;  -- chunks that are compared one by one without an index
-    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_collection);
-    _space rag.spaces := rag._active_space(of_collection);
-    _probes integer := CASE WHEN rag._has_index(_space) OR rag._count_chunks(of_collection)
+    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id =
+        _audit_similar.collection_id);
+    _space rag.spaces := rag._active_space(_audit_similar.collection_id);
+    _probes integer := CASE WHEN rag._has_index(_space)
+        OR rag._count_chunks(_audit_similar.collection_id)
         <= compared THEN 100 ELSE 10 END;
     _least double precision := 1 - near * least(1, coalesce(_space.similarity_spread
         / rag._reference_spread(), 1));
@@ -27,9 +29,10 @@ BEGIN
                right(coalesce(d.uri, k.document_id::text), 32) AS name
         FROM (SELECT u.chunk_id FROM unnest(chunk_ids) AS u (chunk_id)
               ORDER BY hashint8(u.chunk_id), u.chunk_id LIMIT _probes) AS i
-        JOIN rag.chunks AS k ON k.collection_id = of_collection AND k.chunk_id = i.chunk_id
+        JOIN rag.chunks AS k ON k.collection_id = _audit_similar.collection_id AND k.chunk_id =
+            i.chunk_id
         JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
-        LEFT JOIN rag.documents AS d ON d.collection_id = of_collection
+        LEFT JOIN rag.documents AS d ON d.collection_id = _audit_similar.collection_id
             AND d.document_id = k.document_id
         WHERE e.embedding OPERATOR({vector}.<=>) e.embedding < 0.01  -- it has a direction
         ORDER BY k.chunk_id

@@ -1,6 +1,6 @@
 -- Checks of what a collection stores: what hangs together, metadata, the two legs of a search.
 
-CREATE OR REPLACE FUNCTION rag._audit_rows(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._audit_rows(collection_id integer, chunk_ids bigint[])
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -8,8 +8,9 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     looked_at CONSTANT integer := 20000;
-    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_collection);
-    _space integer := (rag._active_space(of_collection)).space_id;
+    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id =
+        _audit_rows.collection_id);
+    _space integer := (rag._active_space(_audit_rows.collection_id)).space_id;
     _orphans bigint;
     _changed text[];
     _missing bigint;
@@ -24,30 +25,31 @@ BEGIN
                    rag.content_hash(rag.embedded_text(d.title, k.heading, k.content)))
     INTO _orphans, _missing, _changed
     FROM rag.chunks AS k
-    LEFT JOIN rag.documents AS d ON d.collection_id = of_collection
+    LEFT JOIN rag.documents AS d ON d.collection_id = _audit_rows.collection_id
         AND d.document_id = k.document_id
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space AND e.chunk_id = k.chunk_id
     LEFT JOIN LATERAL (
-        SELECT x.document_id FROM rag.jobs AS x WHERE x.collection_id = of_collection
+        SELECT x.document_id FROM rag.jobs AS x WHERE x.collection_id = _audit_rows.collection_id
             AND x.document_id = k.document_id AND x.state = 'waiting' LIMIT 1) AS j ON true
-    WHERE k.collection_id = of_collection AND k.chunk_id = ANY (chunk_ids);
+    WHERE k.collection_id = _audit_rows.collection_id AND k.chunk_id = ANY (chunk_ids);
     SELECT array_agg(d.uri ORDER BY d.uri COLLATE "C") FILTER (
                WHERE d.indexed_version < d.version),
            array_agg(d.uri ORDER BY d.uri COLLATE "C") FILTER (
                WHERE d.indexed_version >= d.version AND d.filled AND NOT EXISTS (
-                   SELECT FROM rag.chunks AS k WHERE k.collection_id = of_collection
+                   SELECT FROM rag.chunks AS k WHERE k.collection_id = _audit_rows.collection_id
                        AND k.document_id = d.document_id))
     INTO _behind, _empty
     FROM (SELECT x.document_id, x.uri, x.version, x.indexed_version,
                  left(x.content, 1000) ~ E'\\w' AS filled
-          FROM rag.documents AS x WHERE x.collection_id = of_collection LIMIT looked_at) AS d
-    WHERE NOT EXISTS (SELECT FROM rag.jobs AS x WHERE x.collection_id = of_collection
+          FROM rag.documents AS x WHERE x.collection_id =
+              _audit_rows.collection_id LIMIT looked_at) AS d
+    WHERE NOT EXISTS (SELECT FROM rag.jobs AS x WHERE x.collection_id = _audit_rows.collection_id
         AND x.document_id = d.document_id AND x.state = 'waiting');
     SELECT count(*) INTO _without
     FROM (SELECT e.chunk_id FROM rag.embeddings AS e WHERE e.space_id = _space
           LIMIT looked_at) AS v
     WHERE NOT EXISTS (SELECT FROM rag.chunks AS k
-        WHERE k.collection_id = of_collection AND k.chunk_id = v.chunk_id);
+        WHERE k.collection_id = _audit_rows.collection_id AND k.chunk_id = v.chunk_id);
     RETURN QUERY SELECT 'orphans', CASE WHEN _orphans + _without > 0 THEN 'fail' ELSE 'ok' END,
         format('%s chunks without documents, %s vectors without chunks', _orphans, _without),
         'rag.doctor() counts them all and names the statement that removes them',
@@ -80,7 +82,7 @@ that are not of the documents as they are, and documents without chunks. It look
 documents and vectors.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._audit_metadata(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._audit_metadata(collection_id integer)
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -89,29 +91,32 @@ AS $$
 DECLARE
     looked_at CONSTANT integer := 5000;
     worthwhile CONSTANT integer := 10000;  -- chunks, where a range without an index is slow
-    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_collection);
+    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id =
+        _audit_metadata.collection_id);
     _mixed text[];
     _unused text[];
     _undeclared text[];
     _seen jsonb[];
 BEGIN
     _seen := ARRAY(SELECT d.metadata FROM rag.documents AS d
-        WHERE d.collection_id = of_collection LIMIT looked_at);
+        WHERE d.collection_id = _audit_metadata.collection_id LIMIT looked_at);
     SELECT array_agg(m.key ORDER BY m.key COLLATE "C") INTO _mixed
     FROM (SELECT e.key FROM unnest(_seen) AS s (metadata), jsonb_each(s.metadata) AS e
           WHERE jsonb_typeof(e.value) NOT IN ('null', 'array')
           GROUP BY e.key HAVING count(DISTINCT jsonb_typeof(e.value)) > 1) AS m;
     SELECT array_agg(f.field ORDER BY f.field COLLATE "C") INTO _unused
     FROM rag.fields AS f
-    WHERE f.collection_id = of_collection AND cardinality(_seen) BETWEEN 1 AND looked_at - 1
+    WHERE f.collection_id = _audit_metadata.collection_id AND cardinality(_seen) BETWEEN 1
+        AND looked_at - 1
         AND NOT EXISTS (
-        SELECT FROM rag.chunks AS k WHERE k.collection_id = of_collection
+        SELECT FROM rag.chunks AS k WHERE k.collection_id = _audit_metadata.collection_id
             AND k.metadata #> rag._field_steps(f.field) IS NOT NULL);
-    PERFORM FROM rag.chunks AS k WHERE k.collection_id = of_collection OFFSET worthwhile - 1
+    PERFORM FROM rag.chunks AS k WHERE k.collection_id =
+        _audit_metadata.collection_id OFFSET worthwhile - 1
         LIMIT 1;
     IF FOUND THEN
         SELECT array_agg(format('%s (%s)', u.field, u.type) ORDER BY u.field COLLATE "C")
-        INTO _undeclared FROM rag._undeclared_fields(of_collection) AS u;
+        INTO _undeclared FROM rag._undeclared_fields(_audit_metadata.collection_id) AS u;
     END IF;
     RETURN QUERY SELECT 'metadata of several types', CASE WHEN _mixed IS NULL THEN 'ok'
             ELSE 'warn' END, coalesce(rag._some_names(_mixed), 'none'),
@@ -135,7 +140,7 @@ $$rag.audit: fields whose values are of several types, declared fields that noth
 of large collections that filters may ask ranges of.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._audit_keywords(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._audit_keywords(collection_id integer, chunk_ids bigint[])
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -143,13 +148,14 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     most_probes CONSTANT integer := 20;
-    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_collection);
+    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id =
+        _audit_keywords.collection_id);
     _probed bigint;
     _found bigint;
     _without bigint;
 BEGIN
     SELECT count(*) INTO _without FROM rag.chunks AS k
-    WHERE k.collection_id = of_collection AND k.chunk_id = ANY (chunk_ids)
+    WHERE k.collection_id = _audit_keywords.collection_id AND k.chunk_id = ANY (chunk_ids)
         AND k.lexeme_count = 0 AND k.content ~ '[[:alpha:]]{4}';
     SELECT count(*), count(*) FILTER (WHERE EXISTS (
         SELECT FROM rag.search_keyword(_name, p.query, 10) AS h
@@ -161,7 +167,7 @@ BEGIN
             SELECT string_agg(x.word, ' ') AS query, count(*) AS words
             FROM (SELECT DISTINCT m.match[1] AS word FROM regexp_matches(left(k.content, 4000),
                       '[[:alpha:]]{5,30}', 'g') AS m (match) ORDER BY 1 LIMIT 12) AS x) AS w
-        WHERE k.collection_id = of_collection AND k.chunk_id = ANY (chunk_ids)
+        WHERE k.collection_id = _audit_keywords.collection_id AND k.chunk_id = ANY (chunk_ids)
             AND w.words >= 4
         ORDER BY hashint8(k.chunk_id), k.chunk_id LIMIT most_probes
     ) AS p;
@@ -181,7 +187,7 @@ COMMENT ON FUNCTION rag._audit_keywords IS
 $$rag.audit: whether keywords find chunks at all: 20 chunks are searched for by words of theirs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._audit_vectors(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._audit_vectors(collection_id integer, chunk_ids bigint[])
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -190,7 +196,7 @@ AS $$
 DECLARE
     looked_at CONSTANT integer := 300;
     enough CONSTANT integer := 30;
-    _space rag.spaces := rag._active_space(of_collection);
+    _space rag.spaces := rag._active_space(_audit_vectors.collection_id);
     _vectors bigint;
     _void bigint;
     _same bigint;
@@ -203,7 +209,8 @@ BEGIN
         SELECT k.chunk_id, k.document_id, k.ordinal, k.content, e.embedding
         FROM (SELECT u.chunk_id FROM unnest(chunk_ids) AS u (chunk_id)
               ORDER BY hashint8(u.chunk_id), u.chunk_id LIMIT looked_at) AS i
-        JOIN rag.chunks AS k ON k.collection_id = of_collection AND k.chunk_id = i.chunk_id
+        JOIN rag.chunks AS k ON k.collection_id = _audit_vectors.collection_id AND k.chunk_id =
+            i.chunk_id
         JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
     ), numbered AS MATERIALIZED (
         SELECT t.*, row_number() OVER (ORDER BY hashint8(t.chunk_id), t.chunk_id) AS number
@@ -215,7 +222,7 @@ BEGIN
     ), beside AS (
         SELECT 1 - (t.embedding OPERATOR({vector}.<=>) e.embedding) AS cosine
         FROM taken AS t
-        JOIN rag.chunks AS k ON k.collection_id = of_collection
+        JOIN rag.chunks AS k ON k.collection_id = _audit_vectors.collection_id
             AND k.document_id = t.document_id AND k.ordinal = t.ordinal + 1
         JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
     ), compared AS (

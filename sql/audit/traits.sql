@@ -1,6 +1,6 @@
 -- What the documents of a collection are like: the statistics from which clients advise.
 
-CREATE OR REPLACE FUNCTION rag._text_traits(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._text_traits(collection_id integer)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -23,9 +23,9 @@ BEGIN
         SELECT row_number() OVER (ORDER BY d.document_id)::integer AS number, d.media_type,
                d.version, coalesce(d.language, c.language) AS language,
                octet_length(d.content) AS bytes, left(d.content, longest) AS content
-        FROM (SELECT x.* FROM rag.documents AS x WHERE x.collection_id = of_collection
+        FROM (SELECT x.* FROM rag.documents AS x WHERE x.collection_id = _text_traits.collection_id
               ORDER BY x.document_id LIMIT looked_at) AS d
-        JOIN rag.collections AS c ON c.collection_id = of_collection
+        JOIN rag.collections AS c ON c.collection_id = _text_traits.collection_id
     ), counted AS MATERIALIZED (
         SELECT t.*, regexp_count(t.content, E'^.*\\S', 1, 'n') AS lines,
                regexp_count(t.content, E'^#{1,6} \\S', 1, 'n') AS headings,
@@ -84,21 +84,22 @@ such as are stored as text/plain. unspaced: documents in a script without spaces
 documents by language, told by function words or script.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._chunk_traits(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._chunk_traits(collection_id integer)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _sample bigint[] := (rag._audit_sample(of_collection, 300)).chunk_ids;
-    _space rag.spaces := rag._active_space(of_collection);
+    _sample bigint[] := (rag._audit_sample(_chunk_traits.collection_id, 300)).chunk_ids;
+    _space rag.spaces := rag._active_space(_chunk_traits.collection_id);
     _visible boolean := NOT row_security_active('rag.chunks'::regclass);
     _chunks bigint;
     _found jsonb;
 BEGIN
-    _chunks := CASE WHEN _visible THEN rag._count_chunks(of_collection)
-        ELSE (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = of_collection) END;
+    _chunks := CASE WHEN _visible THEN rag._count_chunks(_chunk_traits.collection_id)
+        ELSE (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id =
+            _chunk_traits.collection_id) END;
     SELECT jsonb_build_object(
                'chunks', _chunks,
                'words_median', percentile_disc(0.5) WITHIN GROUP (ORDER BY s.words),
@@ -111,11 +112,11 @@ BEGIN
                  {vector}.l2_norm(e.embedding) AS length
           FROM rag.chunks AS k
           LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
-          WHERE k.collection_id = of_collection AND k.chunk_id = ANY (_sample)) AS s;
+          WHERE k.collection_id = _chunk_traits.collection_id AND k.chunk_id = ANY (_sample)) AS s;
     RETURN _found || jsonb_build_object(
         'similarity_spread', _space.similarity_spread,
         'vector_leg', (SELECT v.figures -> 'lead'
-                       FROM rag._audit_vectors(of_collection, _sample) AS v
+                       FROM rag._audit_vectors(_chunk_traits.collection_id, _sample) AS v
                        WHERE (v.figures ->> 'pairs')::integer >= 30),
         'index_bytes', CASE WHEN _visible THEN pg_relation_size(
             to_regclass('rag.' || rag._index_name(_space.space_id))) END,

@@ -74,7 +74,7 @@ SELECT rag.put_calibration('docs', '{"features": [],
 
 
 CREATE OR REPLACE FUNCTION rag._read_calibration(
-    of_collection integer, given jsonb, is_judged boolean)
+    collection_id integer, given jsonb, is_judged boolean)
 RETURNS rag.calibrations
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -93,7 +93,7 @@ BEGIN
         RAISE EXCEPTION 'the calibration has a value of another type: %', left(SQLERRM, 200)
         USING ERRCODE = 'RG001', HINT = 'see the columns of rag.calibrations';
     END;
-    _row.collection_id := of_collection;
+    _row.collection_id := _read_calibration.collection_id;
     _row.with_judgement := is_judged;
     _row.set_name := coalesce(_row.set_name, '');
     _row.settings := coalesce(_row.settings, '{}');
@@ -101,7 +101,7 @@ BEGIN
     _row.calibrated_at := now();
     SELECT s.space_id, s.fingerprint INTO _row.space_id, _row.model_fingerprint
     FROM rag.spaces AS s
-    WHERE s.collection_id = of_collection AND s.state = 'active';
+    WHERE s.collection_id = _read_calibration.collection_id AND s.state = 'active';
     _problem := CASE
         WHEN num_nulls(_row.space_id, _row.features, _row.answerable_weights,
             _row.right_weights, _row.evidence_floor, _row.thresholds, _row.answered,

@@ -5,7 +5,7 @@
 -- change counts from the moment that others see it, and one that is rolled back never does. A
 -- counter that is raised before the commit would name, until then, what was there before.
 
-CREATE OR REPLACE FUNCTION rag._fold_changes(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._fold_changes(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -19,13 +19,13 @@ BEGIN
         DELETE FROM rag.collection_changes AS c
         WHERE c.ctid = ANY (ARRAY(
             SELECT x.ctid FROM rag.collection_changes AS x
-            WHERE x.collection_id = of_collection
+            WHERE x.collection_id = _fold_changes.collection_id
             LIMIT 10000
             FOR UPDATE SKIP LOCKED))
         RETURNING c.change
     )
     INSERT INTO rag.collection_changes (collection_id, change)
-    SELECT of_collection, bit_xor(f.change) FROM folded AS f
+    SELECT _fold_changes.collection_id, bit_xor(f.change) FROM folded AS f
     HAVING count(*) > 0;
 END
 $$;
@@ -35,15 +35,15 @@ $$Put one row in the place of a collection's changes: the version stays as it is
 the rows before or the row after. Waits for nobody.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._note_change(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._note_change(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO rag.collection_changes (collection_id) VALUES (of_collection);
+    INSERT INTO rag.collection_changes (collection_id) VALUES (_note_change.collection_id);
     IF random() < 1 / 64.0 THEN
-        PERFORM rag._fold_changes(of_collection);
+        PERFORM rag._fold_changes(_note_change.collection_id);
     END IF;
 END
 $$;

@@ -193,10 +193,11 @@ RETURN '{answer_feedback,answer_log,backlogs,cache_entries,cache_uses,calibratio
 
 COMMENT ON FUNCTION rag._owned_tables IS
 $$The tables whose rows of a collection go with it, besides its partitions, its spaces and the
-keyword index (rag._clear_keyword), its sources (rag._forget_sources) and jobs (rag._forget_jobs).$$;
+keyword index (rag._clear_keyword), its sources (rag._forget_sources) and its jobs
+(rag._forget_jobs).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_collection(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._forget_collection(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -207,10 +208,10 @@ DECLARE
 BEGIN
     FOREACH _table IN ARRAY rag._owned_tables() LOOP
         EXECUTE format('DELETE FROM rag.%I AS x WHERE x.collection_id = $1', _table)
-        USING of_collection;
+        USING _forget_collection.collection_id;
     END LOOP;
-    PERFORM rag._forget_sources(of_collection);
-    PERFORM rag._forget_jobs(of_collection);
+    PERFORM rag._forget_sources(_forget_collection.collection_id);
+    PERFORM rag._forget_jobs(_forget_collection.collection_id);
 END
 $$;
 
@@ -219,7 +220,7 @@ $$Delete the rows of a dropped collection outside its partitions: once when it i
 when its partitions are gone, for what a writer beside the drop has left.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_jobs(of_collection integer, of_space integer DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag._forget_jobs(collection_id integer, of_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -228,7 +229,8 @@ BEGIN
     DELETE FROM rag.jobs AS j
     WHERE j.job_id = ANY (ARRAY(
         SELECT x.job_id FROM rag.jobs AS x
-        WHERE x.collection_id = of_collection AND (of_space IS NULL OR x.space_id = of_space)
+        WHERE x.collection_id = _forget_jobs.collection_id AND (of_space IS NULL OR x.space_id =
+            of_space)
         FOR UPDATE SKIP LOCKED));
 END
 $$;

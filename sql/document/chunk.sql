@@ -1,6 +1,6 @@
 -- Chunks of a document: stored, replaced, removed, with their postings.
 
-CREATE OR REPLACE FUNCTION rag._remove_chunks(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._remove_chunks(collection_id integer, chunk_ids bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -10,16 +10,16 @@ AS $$
 DECLARE
     _space_id integer;
 BEGIN
-    PERFORM rag._unindex_chunks(of_collection, chunk_ids);
+    PERFORM rag._unindex_chunks(_remove_chunks.collection_id, chunk_ids);
     -- One space at a time: IN (SELECT …) would lock the vectors of every collection.
     FOR _space_id IN SELECT s.space_id FROM rag.spaces AS s
-        WHERE s.collection_id = of_collection LOOP
+        WHERE s.collection_id = _remove_chunks.collection_id LOOP
         DELETE FROM rag.embeddings AS e WHERE e.space_id = _space_id
             AND e.chunk_id = ANY (chunk_ids);
     END LOOP;
-    DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection
+    DELETE FROM rag.chunks AS c WHERE c.collection_id = _remove_chunks.collection_id
         AND c.chunk_id = ANY (chunk_ids);
-    PERFORM rag._note_change(of_collection);
+    PERFORM rag._note_change(_remove_chunks.collection_id);
 END
 $$;
 
@@ -28,7 +28,7 @@ $$Delete chunks, their vectors and their keywords.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._replace_chunks(
-    of_collection integer,
+    collection_id integer,
     document_ids uuid[],
     ordinals integer[],
     starts integer[],
@@ -65,10 +65,11 @@ DECLARE
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c
-        WHERE c.collection_id = of_collection;
+        WHERE c.collection_id = _replace_chunks.collection_id;
     PERFORM rag._check_metadata(u.extra, d.uri)
     FROM unnest(document_ids, extras) AS u (document_id, extra)
-    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
+    JOIN rag.documents AS d ON d.collection_id = _replace_chunks.collection_id AND d.document_id =
+        u.document_id
     WHERE jsonb_typeof(u.extra) <> 'object' OR pg_column_size(u.extra) > 262144;
 
     -- What is there is read first, so that the planner knows how much it joins: that takes linear
@@ -78,7 +79,7 @@ BEGIN
            array_agg(d.metadata) AS metadatas, array_agg(d.tenant) AS tenants
     INTO _documents
     FROM rag.documents AS d
-    WHERE d.collection_id = of_collection
+    WHERE d.collection_id = _replace_chunks.collection_id
         AND d.document_id = ANY (ARRAY(SELECT DISTINCT u.id FROM unnest(document_ids) AS u (id)));
     SELECT array_agg(o.chunk_id) AS ids, array_agg(o.document_id) AS documents,
         array_agg(o.language) AS languages,
@@ -90,7 +91,8 @@ BEGIN
                row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal,
                    c.chunk_id) AS copy
         FROM rag.chunks AS c
-        WHERE c.collection_id = of_collection AND c.document_id = ANY (_documents.ids)
+        WHERE c.collection_id = _replace_chunks.collection_id AND c.document_id =
+            ANY (_documents.ids)
     ) AS o;
 
     -- A chunk is the same chunk when its document, its embedded text and its language are.
@@ -133,7 +135,8 @@ BEGIN
             enriched = nullif(c.enriched - rag._keys(u.extra), '{}')
         FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas, extras) AS u
             (chunk_id, is_new, ordinal, start, stop, metadata, extra)
-        WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id AND NOT u.is_new
+        WHERE c.collection_id = _replace_chunks.collection_id AND c.chunk_id = u.chunk_id
+            AND NOT u.is_new
             AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
                 IS DISTINCT FROM
                     (u.ordinal, u.start, u.stop,
@@ -145,7 +148,8 @@ BEGIN
             (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
                                      content, content_hash, metadata, tenant, language, lexemes,
                                          lexeme_count)
-        SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
+        SELECT _replace_chunks.collection_id, u.chunk_id, u.document_id, u.ordinal, u.start,
+            u.stop, u.heading,
                u.content, u.hash, u.metadata, u.tenant, u.language, u.lexemes, u.lexeme_count
         FROM ROWS FROM (
             unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas,
@@ -157,12 +161,12 @@ BEGIN
             language, hash,
                 lexemes, lexeme_count)
         WHERE u.lexemes IS NOT NULL;
-        PERFORM rag._index_chunks(of_collection,
+        PERFORM rag._index_chunks(_replace_chunks.collection_id,
             ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
                                  may_merge);
     END IF;
 
-    SELECT k.* INTO _space FROM rag._live_spaces(of_collection) AS k
+    SELECT k.* INTO _space FROM rag._live_spaces(_replace_chunks.collection_id) AS k
     WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
     IF _space.space_id IS NOT NULL THEN  -- it may have been dropped while they were embedded
         PERFORM rag._store_vectors(_space, _ids, vectors);
@@ -182,7 +186,9 @@ BEGIN
     ) AS m
     WHERE m.copies > 1 AND true = ANY (_new);
     IF _twins.ids IS NOT NULL THEN
-        FOR _kept_id IN SELECT k.space_id FROM rag._live_spaces(of_collection) AS k LOOP
+        FOR _kept_id IN
+            SELECT k.space_id FROM rag._live_spaces(_replace_chunks.collection_id) AS k
+        LOOP
             INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
             SELECT _kept_id, t.id, v.embedding
             FROM unnest(_twins.ids, _twins.parts) AS t (id, part)
@@ -198,9 +204,9 @@ BEGIN
 
     _gone := ARRAY(SELECT o.id FROM unnest(_old.ids) AS o (id) WHERE o.id <> ALL (_ids));
     IF _gone <> '{}' THEN
-        PERFORM rag._remove_chunks(of_collection, _gone);
+        PERFORM rag._remove_chunks(_replace_chunks.collection_id, _gone);
     ELSIF _changed THEN
-        PERFORM rag._note_change(of_collection);
+        PERFORM rag._note_change(_replace_chunks.collection_id);
     END IF;
     RETURN QUERY SELECT u.id, u.is_new FROM unnest(_ids, _new) AS u (id, is_new);
 END

@@ -97,7 +97,7 @@ $$Update a document's row where anything differs; NULLs where there is no such r
 results are those of rag._save_document, of which it is the part for documents that exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._sees_twice(of_collection integer, of_document uuid)
+CREATE OR REPLACE FUNCTION rag._sees_twice(collection_id integer, of_document uuid)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -106,7 +106,7 @@ SET row_security TO off
 AS $$
 BEGIN
     RETURN (SELECT count(*) > 1 FROM rag.documents AS d
-        WHERE d.collection_id = of_collection AND d.document_id = of_document);
+        WHERE d.collection_id = _sees_twice.collection_id AND d.document_id = of_document);
 END
 $$;
 

@@ -36,7 +36,7 @@ $$Store one vector per chunk id, replacing what is there; NULL vectors are passe
 dimensions: error RG001.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(of_collection integer, document_ids uuid[])
+CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(collection_id integer, document_ids uuid[])
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -49,17 +49,17 @@ DECLARE
     _document_id uuid;
     _queued uuid[] := '{}';
 BEGIN
-    FOR _space IN SELECT k.* FROM rag._live_spaces(of_collection) AS k LOOP
+    FOR _space IN SELECT k.* FROM rag._live_spaces(_queue_missing_vectors.collection_id) AS k LOOP
         FOR _document_id IN
             SELECT DISTINCT c.document_id
             FROM rag.chunks AS c
             LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id
                 AND e.chunk_id = c.chunk_id
-            WHERE c.collection_id = of_collection
+            WHERE c.collection_id = _queue_missing_vectors.collection_id
                 AND c.document_id = ANY (_queue_missing_vectors.document_ids)
                 AND e.chunk_id IS NULL
         LOOP
-            PERFORM rag._queue_job(of_collection, _document_id, 'embed',
+            PERFORM rag._queue_job(_queue_missing_vectors.collection_id, _document_id, 'embed',
                                   CASE _space.state WHEN 'active' THEN 0 ELSE -1 END,
                                       _space.space_id);
             IF _space.state = 'active' THEN

@@ -1,8 +1,8 @@
 -- Erasure: a document leaves every table that holds something of it, and a receipt stays.
 
-CREATE OR REPLACE FUNCTION rag._erasure_lock(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._erasure_lock(collection_id integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN hashtextextended('rag erasure', of_collection);
+RETURN hashtextextended('rag erasure', _erasure_lock.collection_id);
 
 COMMENT ON FUNCTION rag._erasure_lock IS
 $$The key of the advisory lock of a collection's erasures; who keeps what was made of its documents
@@ -38,13 +38,13 @@ $$Whether an erasure, of any collection, was begun that the snapshot of this tra
 REPEATABLE READ or SERIALIZABLE does not see: what it read before may be what was erased.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._await_erasures(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._await_erasures(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection));
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_await_erasures.collection_id));
     IF rag._erased_since_snapshot() THEN
         RAISE EXCEPTION 'a document was erased since this transaction began'
         USING ERRCODE = '40001', HINT = 'begin it again, and read again what it keeps';
@@ -126,14 +126,15 @@ COMMENT ON FUNCTION rag._has_document IS
 $$Whether there is a collection of that name, with a document of that uri.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_keywords(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._erase_keywords(collection_id integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag._merge_keyword(of_collection);
-    RETURN rag._compact_keyword(of_collection, dead_share => 0, block_limit => 2147483647);
+    PERFORM rag._merge_keyword(_erase_keywords.collection_id);
+    RETURN rag._compact_keyword(_erase_keywords.collection_id, dead_share => 0,
+        block_limit => 2147483647);
 END
 $$;
 
@@ -142,7 +143,7 @@ $$Rewrite every block of the keyword index that holds a word of a chunk that is 
 holds the lock of rag._keyword_lock. Returns how many.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_answers(of_collection integer, uris text[])
+CREATE OR REPLACE FUNCTION rag._erase_answers(collection_id integer, uris text[])
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -159,7 +160,7 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
-        WHERE a.collection_id = of_collection
+        WHERE a.collection_id = _erase_answers.collection_id
             AND (a.retrieved && uris OR a.retrieved = '{}' AND a.found)  -- of unknown documents
         RETURNING a.answer_id
     ), notes AS (
@@ -169,12 +170,12 @@ BEGIN
     SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM notes) INTO _answers, _feedback;
     -- Answers of models are kept by the hash of what they were asked, not by document.
     DELETE FROM rag.cache_entries AS e
-    WHERE e.collection_id = of_collection OR e.kind = 'completion';
+    WHERE e.collection_id = _erase_answers.collection_id OR e.kind = 'completion';
     GET DIAGNOSTICS _cache = ROW_COUNT;
-    DELETE FROM rag.worker_calls AS c WHERE c.collection_id = of_collection;
+    DELETE FROM rag.worker_calls AS c WHERE c.collection_id = _erase_answers.collection_id;
     GET DIAGNOSTICS _calls = ROW_COUNT;
     -- What a sampled query found is not kept, and its words may be the document's.
-    DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
+    DELETE FROM rag.live_queries AS l WHERE l.collection_id = _erase_answers.collection_id;
     GET DIAGNOSTICS _queries = ROW_COUNT;
     -- Messages say what rows held.
     UPDATE rag.jobs AS j
@@ -183,7 +184,7 @@ BEGIN
         FROM jsonb_array_elements(j.errors) WITH ORDINALITY AS e (value, position))
     WHERE j.job_id = ANY (ARRAY(  -- one that is locked is being finished, or has just failed
         SELECT x.job_id FROM rag.jobs AS x
-        WHERE x.collection_id = of_collection AND x.errors <> '[]'
+        WHERE x.collection_id = _erase_answers.collection_id AND x.errors <> '[]'
         FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS _jobs = ROW_COUNT;
     UPDATE rag.budgets AS b SET blocked_reason = 'why was erased with a document'
@@ -191,7 +192,8 @@ BEGIN
     UPDATE rag.sources AS s
     SET row_error = NULL, broken = CASE WHEN s.broken IS NOT NULL
         THEN 'why it stopped was erased with a document; its next reading tells it again' END
-    WHERE s.collection_id = of_collection AND (s.row_error IS NOT NULL OR s.broken IS NOT NULL);
+    WHERE s.collection_id = _erase_answers.collection_id
+        AND (s.row_error IS NOT NULL OR s.broken IS NOT NULL);
     GET DIAGNOSTICS _sources = ROW_COUNT;
     DELETE FROM rag.maintenance_failures;
     RETURN jsonb_build_object('answer_log', _answers, 'answer_feedback', _feedback,
@@ -315,7 +317,7 @@ collections alone, one of which has a document of that uri: eval_judgements_of_o
 Returns counts by table.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_source_keys(of_collection integer, document_keys uuid[])
+CREATE OR REPLACE FUNCTION rag._erase_source_keys(collection_id integer, document_keys uuid[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -328,7 +330,8 @@ BEGIN
         WHERE d.ctid = ANY (ARRAY(
             SELECT x.ctid FROM rag.source_documents AS x
             JOIN rag.sources AS s ON s.source_id = x.source_id
-            WHERE s.collection_id = of_collection AND x.document_id = ANY (document_keys)
+            WHERE s.collection_id = _erase_source_keys.collection_id AND x.document_id =
+                ANY (document_keys)
             FOR UPDATE OF x SKIP LOCKED))
         RETURNING d.source_id, d.key
     )
@@ -344,7 +347,7 @@ COMMENT ON FUNCTION rag._erase_source_keys IS
 $$Remove the keys of the rows that documents were made of: a key says what its uri says.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_statistics(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._erase_statistics(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -371,11 +374,11 @@ BEGIN
             AND pg_has_role(r.relowner, 'USAGE') AND x.relations IS NOT NULL
             AND (NOT r.relispartition
                 OR r.relname = ANY (ARRAY(
-                    SELECT t.parent || '_' || of_collection
+                    SELECT t.parent || '_' || _erase_statistics.collection_id
                     FROM unnest(rag._collection_tables()) AS t (parent)
                     UNION ALL
                     SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
-                    WHERE s.collection_id = of_collection)))
+                    WHERE s.collection_id = _erase_statistics.collection_id)))
         -- documents first, as everybody locks them
         ORDER BY NOT starts_with(r.relname, 'documents'), r.relname
     LOOP

@@ -85,7 +85,7 @@ Circle: application, Documents.
 SELECT file_name, size FROM rag.get_original('docs', 'd1')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._delete_originals(collection_key integer, document_keys uuid[])
+CREATE OR REPLACE FUNCTION rag._delete_originals(collection_id integer, document_keys uuid[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -93,7 +93,7 @@ SET row_security TO on
 AS $$
 BEGIN
     DELETE FROM rag.originals AS o
-    WHERE o.collection_id = collection_key AND o.document_id = ANY (document_keys);
+    WHERE o.collection_id = _delete_originals.collection_id AND o.document_id = ANY (document_keys);
 END
 $$;
 

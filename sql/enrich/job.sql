@@ -1,16 +1,16 @@
 -- Enrichment jobs: queued with every change of a document, worked by one call.
 
-CREATE OR REPLACE FUNCTION rag._queue_enrichment(of_collection integer, document_ids uuid[],
+CREATE OR REPLACE FUNCTION rag._queue_enrichment(collection_id integer, document_ids uuid[],
     only_rules boolean DEFAULT false)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag._queue_jobs(of_collection, document_ids, e.kind,
+    PERFORM rag._queue_jobs(_queue_enrichment.collection_id, document_ids, e.kind,
         CASE e.kind WHEN 'enrich' THEN 0 ELSE -1 END)
     FROM rag.enrichments AS e
-    WHERE e.collection_id = of_collection AND e.settings NOT IN ('[]', '{}')
+    WHERE e.collection_id = _queue_enrichment.collection_id AND e.settings NOT IN ('[]', '{}')
         AND (e.kind = 'enrich' OR NOT only_rules)
         AND cardinality(document_ids) > 0;
 END
@@ -22,7 +22,7 @@ metadata were changed. It reads the settings at this moment: call it when the do
 locked.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._enrichment(of_collection integer, wanted text)
+CREATE OR REPLACE FUNCTION rag._enrichment(collection_id integer, wanted text)
 RETURNS rag.enrichments
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -31,7 +31,7 @@ DECLARE
     _found rag.enrichments;
 BEGIN
     SELECT e.* INTO _found FROM rag.enrichments AS e
-    WHERE e.collection_id = of_collection AND e.kind = wanted;
+    WHERE e.collection_id = _enrichment.collection_id AND e.kind = wanted;
     RETURN _found;
 END
 $$;
@@ -40,7 +40,7 @@ COMMENT ON FUNCTION rag._enrichment IS
 $$A collection's settings of a kind; all NULL where it never had any.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._lock_document(of_collection integer, of_document uuid)
+CREATE OR REPLACE FUNCTION rag._lock_document(collection_id integer, of_document uuid)
 RETURNS rag.documents
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -51,7 +51,7 @@ DECLARE
     _document rag.documents;
 BEGIN
     SELECT d.* INTO _document FROM rag.documents AS d
-    WHERE d.collection_id = of_collection AND d.document_id = of_document
+    WHERE d.collection_id = _lock_document.collection_id AND d.document_id = of_document
     FOR UPDATE;
     RETURN _document;
 END

@@ -1,6 +1,6 @@
 -- What a collection's documents are enriched with: set, read, tried.
 
-CREATE OR REPLACE FUNCTION rag._set_enrichment(of_collection integer, wanted text,
+CREATE OR REPLACE FUNCTION rag._set_enrichment(collection_id integer, wanted text,
     new_settings jsonb)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
@@ -10,17 +10,19 @@ SET row_security TO off
 AS $$
 BEGIN
     INSERT INTO rag.enrichments AS e (collection_id, kind, settings, version)
-    VALUES (of_collection, wanted, new_settings, 1)
+    VALUES (_set_enrichment.collection_id, wanted, new_settings, 1)
     ON CONFLICT ON CONSTRAINT enrichments_pkey
     DO UPDATE SET settings = excluded.settings, version = e.version + 1
     WHERE e.settings <> excluded.settings;
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = of_collection AND b.kind = wanted;
-    INSERT INTO rag.backlogs (collection_id, kind) VALUES (of_collection, wanted);
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _set_enrichment.collection_id
+        AND b.kind = wanted;
+    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_set_enrichment.collection_id, wanted);
     PERFORM pg_notify('rag_jobs', '');
-    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = of_collection);
+    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id =
+        _set_enrichment.collection_id);
 END
 $$;
 

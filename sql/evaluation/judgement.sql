@@ -43,7 +43,7 @@ $$Where a quote stands in a text, in characters from 0: nearest to near, else fi
 does not. White space of any kind and length is equal.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._resolve_judgements(of_collection integer, of_set integer,
+CREATE OR REPLACE FUNCTION rag._resolve_judgements(collection_id integer, of_set integer,
     query_ids text[] DEFAULT NULL)
 RETURNS TABLE (query_id text, judgement_number integer, grade double precision, uri text,
     quote text, document_id uuid, start_offset integer, stop_offset integer, state text)
@@ -62,7 +62,8 @@ BEGIN
                 WHEN j.quote IS NULL AND j.stop_offset > length(d.content) THEN 'beyond the end'
                 ELSE 'current' END
     FROM rag.eval_judgements AS j
-    LEFT JOIN rag.documents AS d ON d.collection_id = of_collection AND d.uri = j.uri
+    LEFT JOIN rag.documents AS d ON d.collection_id = _resolve_judgements.collection_id AND d.uri =
+        j.uri
     LEFT JOIN LATERAL (
         SELECT q.start_offset, q.stop_offset
         FROM rag._find_quote(d.content, j.quote, j.start_offset) AS q
@@ -113,7 +114,7 @@ Circle: application, Evaluation.
 SELECT * FROM rag.eval_drift('faq', 'docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._judge_hits(of_collection integer, of_set integer,
+CREATE OR REPLACE FUNCTION rag._judge_hits(collection_id integer, of_set integer,
     query_ids text[], hits jsonb[])
 RETURNS TABLE (query_id text, described_hits jsonb, grades double precision[],
     judgement_grades double precision[], judgement_ranks integer[], unresolved integer)
@@ -125,15 +126,15 @@ AS $$
 BEGIN
     RETURN QUERY
     WITH judged AS MATERIALIZED (
-        SELECT r.* FROM rag._resolve_judgements(of_collection, of_set, query_ids) AS r
+        SELECT r.* FROM rag._resolve_judgements(_judge_hits.collection_id, of_set, query_ids) AS r
     ), found AS MATERIALIZED (
         SELECT g.query_id, h.rank::integer AS rank, h.value AS hit, c.chunk_id,
                coalesce(d.uri, h.value ->> 'uri') AS uri, c.start_offset, c.stop_offset, c.content
         FROM unnest(query_ids, hits) AS g (query_id, hits),
             LATERAL jsonb_array_elements(g.hits) WITH ORDINALITY AS h (value, rank)
-        LEFT JOIN rag.chunks AS c ON c.collection_id = of_collection
+        LEFT JOIN rag.chunks AS c ON c.collection_id = _judge_hits.collection_id
             AND c.chunk_id = (h.value ->> 'chunk_id')::bigint
-        LEFT JOIN rag.documents AS d ON d.collection_id = of_collection
+        LEFT JOIN rag.documents AS d ON d.collection_id = _judge_hits.collection_id
             AND d.document_id = c.document_id
         WHERE d.uri IS NOT NULL OR NOT h.value ? 'chunk_id'
     ), level AS (

@@ -144,21 +144,22 @@ $$rag.test_regression for a gate: whether it fails, the figures with the questio
 and a sentence of both.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._measure_gate(of_collection integer, gate rag.gates)
+CREATE OR REPLACE FUNCTION rag._measure_gate(collection_id integer, gate rag.gates)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _collection rag.collections;
-    _space rag.spaces := rag._require_active_space(of_collection);
+    _space rag.spaces := rag._require_active_space(_measure_gate.collection_id);
     _set rag.eval_sets;
     _settings jsonb := gate.options || jsonb_build_object('limit', gate.k);
     _run bigint;
     _without bigint;
     _queries bigint;
 BEGIN
-    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id =
+        _measure_gate.collection_id;
     SELECT s.* INTO _set FROM rag.eval_sets AS s WHERE s.set_id = gate.set_id;
     SELECT count(*), count(*) FILTER (WHERE e.query_id IS NULL) INTO _queries, _without
     FROM rag.eval_queries AS q
@@ -193,7 +194,7 @@ $$The run of a gate's set on a collection as it is now: the latest that would fi
 questions have no vector of the active space's model.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._measure_gates(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._measure_gates(collection_id integer)
 RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -203,10 +204,10 @@ DECLARE
     _runs bigint[] := '{}';
 BEGIN
     FOR _gate IN SELECT g.* FROM rag.gates AS g
-        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
+        WHERE g.collection_id = _measure_gates.collection_id AND NOT rag._is_answer_metric(g.metric)
         ORDER BY g.set_id, g.metric
     LOOP
-        _runs := _runs || rag._measure_gate(of_collection, _gate);
+        _runs := _runs || rag._measure_gate(_measure_gates.collection_id, _gate);
     END LOOP;
     RETURN _runs;
 END
@@ -217,7 +218,7 @@ $$rag._measure_gate of every gate of a collection that searches are measured by,
 metric.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._record_gate_check(of_collection integer, change text,
+CREATE OR REPLACE FUNCTION rag._record_gate_check(collection_id integer, change text,
     result text, figures jsonb DEFAULT '[]')
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -227,8 +228,9 @@ BEGIN
     INSERT INTO rag.gate_checks (collection, action, outcome, details)
     SELECT c.name, change, result, figures
     FROM rag.collections AS c
-    WHERE c.collection_id = of_collection
-        AND EXISTS (SELECT FROM rag.gates AS g WHERE g.collection_id = of_collection);
+    WHERE c.collection_id = _record_gate_check.collection_id
+        AND EXISTS (SELECT FROM rag.gates AS g WHERE g.collection_id =
+            _record_gate_check.collection_id);
 END
 $$;
 
@@ -301,7 +303,7 @@ $$Error RG007 naming the metrics of gates that no question of both runs has; wit
 tested: the change or the run that is not measured.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._enforce_gates(of_collection integer, change text,
+CREATE OR REPLACE FUNCTION rag._enforce_gates(collection_id integer, change text,
     baseline_runs bigint[], candidate_runs bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -321,7 +323,7 @@ BEGIN
     FROM (
         SELECT g.*, s.name, row_number() OVER (ORDER BY g.set_id, g.metric) AS n
         FROM rag.gates AS g JOIN rag.eval_sets AS s ON s.set_id = g.set_id
-        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
+        WHERE g.collection_id = _enforce_gates.collection_id AND NOT rag._is_answer_metric(g.metric)
     ) AS g
     LEFT JOIN LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon,
         baseline_runs[g.n], candidate_runs[g.n]) AS d ON true;
@@ -338,7 +340,7 @@ BEGIN
             'changes what is demanded';
     END IF;
     IF _details IS NOT NULL THEN
-        PERFORM rag._record_gate_check(of_collection, change, 'passed', _details);
+        PERFORM rag._record_gate_check(_enforce_gates.collection_id, change, 'passed', _details);
     END IF;
 END
 $$;
@@ -350,21 +352,23 @@ RG007 where no question has the metric of one; else it is recorded. The runs are
 rag._measure_gates.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._enforce_chunking_gates(of_collection integer, wanted jsonb)
+CREATE OR REPLACE FUNCTION rag._enforce_chunking_gates(collection_id integer, wanted jsonb)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _collection rag.collections;
-    _space rag.spaces := rag._require_active_space(of_collection);
+    _space rag.spaces := rag._require_active_space(_enforce_chunking_gates.collection_id);
     _gate rag.gates;
     _run bigint;
     _candidates bigint[] := '{}';
 BEGIN
-    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id =
+        _enforce_chunking_gates.collection_id;
     FOR _gate IN SELECT g.* FROM rag.gates AS g
-        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
+        WHERE g.collection_id = _enforce_chunking_gates.collection_id
+            AND NOT rag._is_answer_metric(g.metric)
         ORDER BY g.set_id, g.metric
     LOOP
         SELECT max(r.run_id) INTO _run
@@ -384,8 +388,9 @@ BEGIN
         END IF;
         _candidates := _candidates || _run;
     END LOOP;
-    PERFORM rag._enforce_gates(of_collection, 'set_chunking ' || wanted::text,
-        rag._measure_gates(of_collection), _candidates);
+    PERFORM rag._enforce_gates(_enforce_chunking_gates.collection_id,
+        'set_chunking ' || wanted::text,
+        rag._measure_gates(_enforce_chunking_gates.collection_id), _candidates);
 END
 $$;
 

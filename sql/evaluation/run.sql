@@ -64,7 +64,7 @@ Circle: client, Evaluation.
 SELECT rag.start_eval_run('faq', 'docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_assertions(of_collection integer, query rag.eval_queries,
+CREATE OR REPLACE FUNCTION rag._check_assertions(collection_id integer, query rag.eval_queries,
     result jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
@@ -83,7 +83,7 @@ BEGIN
         IF _text IS NULL THEN
             EXECUTE 'SELECT string_agg(c.content, chr(10)) FROM rag.chunks AS c '
                 'WHERE c.collection_id = $1 AND c.chunk_id = ANY ($2)'
-            INTO _text USING of_collection, _chunks;
+            INTO _text USING _check_assertions.collection_id, _chunks;
         END IF;
         _found := _found || jsonb_build_object('terms', NOT EXISTS (
             SELECT FROM unnest(query.expected_terms) AS t (term)
@@ -91,10 +91,10 @@ BEGIN
     END IF;
     IF query.expected_metadata <> '{}' THEN
         SELECT f.condition INTO _condition
-        FROM rag._compile_filter(of_collection, query.expected_metadata) AS f;
+        FROM rag._compile_filter(_check_assertions.collection_id, query.expected_metadata) AS f;
         EXECUTE 'SELECT EXISTS (SELECT FROM rag.chunks AS c WHERE c.collection_id = $1 '
             'AND c.chunk_id = ANY ($2) AND (' || coalesce(_condition, 'true') || '))'
-        INTO _passes USING of_collection, _chunks;
+        INTO _passes USING _check_assertions.collection_id, _chunks;
         _found := _found || jsonb_build_object('metadata', _passes);
     END IF;
     IF query.min_score IS NOT NULL THEN

@@ -1,6 +1,6 @@
 -- Two embedding spaces compared by the ranking measures of judged queries.
 
-CREATE OR REPLACE FUNCTION rag._ranking_metrics(of_collection integer, chunk_keys bigint[],
+CREATE OR REPLACE FUNCTION rag._ranking_metrics(collection_id integer, chunk_keys bigint[],
     relevant jsonb, depth integer,
                                           OUT recall double precision, OUT ndcg double precision)
 LANGUAGE plpgsql STABLE
@@ -25,8 +25,10 @@ BEGIN
     LEFT JOIN (
         SELECT d.uri, (row_number() OVER (ORDER BY min(h.rank)))::integer AS rank
         FROM unnest(chunk_keys) WITH ORDINALITY AS h (id, rank)
-        JOIN rag.chunks AS c ON c.collection_id = of_collection AND c.chunk_id = h.id
-        JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = c.document_id
+        JOIN rag.chunks AS c ON c.collection_id = _ranking_metrics.collection_id AND c.chunk_id =
+            h.id
+        JOIN rag.documents AS d ON d.collection_id = _ranking_metrics.collection_id
+            AND d.document_id = c.document_id
         GROUP BY d.uri
     ) AS f ON f.uri = g.key;
     recall := rag._recall(_grades, _ranks, depth);

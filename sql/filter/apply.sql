@@ -6,7 +6,7 @@
 --                      (rag._rank_by_listing); rag._prefer_listing decides
 
 CREATE OR REPLACE FUNCTION rag._filter_chunks(
-    collection_key integer, chunk_keys bigint[], filter_sql text
+    collection_id integer, chunk_keys bigint[], filter_sql text
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -23,7 +23,7 @@ BEGIN
         ' SELECT x.* FROM rag.chunks AS x'
         ' WHERE x.collection_id = $1 AND x.chunk_id = k.chunk_key OFFSET 0) AS c WHERE (%s)',
         filter_sql
-    ) INTO _kept USING collection_key, chunk_keys;
+    ) INTO _kept USING _filter_chunks.collection_id, chunk_keys;
     RETURN _kept;
 END
 $$;
@@ -33,13 +33,13 @@ $$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunk
 all.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._filter_share(collection_key integer, filter_sql text)
+CREATE OR REPLACE FUNCTION rag._filter_share(collection_id integer, filter_sql text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _slots integer[] := rag._sample_slots(collection_key, 100);
+    _slots integer[] := rag._sample_slots(_filter_share.collection_id, 100);
     _live integer;
     _passed integer;
     _sample integer;
@@ -51,7 +51,7 @@ BEGIN
             ' WHERE k.collection_id = $1 AND k.slot = w.slot OFFSET 0) AS s'
             ' CROSS JOIN LATERAL (SELECT x.* FROM rag.chunks AS x'
             ' WHERE x.collection_id = $1 AND x.chunk_id = s.chunk_id OFFSET 0) AS c', filter_sql
-        ) INTO _live, _passed USING collection_key, _slots[1:_sample];
+        ) INTO _live, _passed USING _filter_share.collection_id, _slots[1:_sample];
         EXIT WHEN _passed >= 3 AND _live >= 20;
     END LOOP;
     RETURN (_passed + 0.5) / (CASE _live WHEN 0 THEN _sample ELSE _live END + 0.5);
@@ -64,7 +64,7 @@ fewer than 3 of the 40 pass or fewer than 20 still exist. Deleted chunks do not 
 
 
 CREATE OR REPLACE FUNCTION rag._list_matches(
-    collection_key integer, filter_sql text, matching tsquery, at_most integer
+    collection_id integer, filter_sql text, matching tsquery, at_most integer
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -78,7 +78,7 @@ BEGIN
         'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE $3 IS NULL OR f.lexemes @@ $3)'
         ' FROM (SELECT c.chunk_id, c.lexemes FROM rag.chunks AS c'
         ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
-    ) INTO _listed, _chunks USING collection_key, at_most + 1, matching;
+    ) INTO _listed, _chunks USING _list_matches.collection_id, at_most + 1, matching;
     RETURN CASE WHEN _listed <= at_most THEN coalesce(_chunks, '{}') END;
 END
 $$;
@@ -89,7 +89,7 @@ pass the filter.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._list_indexed_matches(
-    collection_key integer, filter_sql text, matching tsquery, at_most integer
+    collection_id integer, filter_sql text, matching tsquery, at_most integer
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -97,7 +97,7 @@ SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
 BEGIN
-    RETURN rag._list_matches(collection_key, filter_sql, matching, at_most);
+    RETURN rag._list_matches(_list_indexed_matches.collection_id, filter_sql, matching, at_most);
 END
 $$;
 

@@ -5,14 +5,14 @@
 -- id.
 
 CREATE OR REPLACE FUNCTION rag._document_column(
-    collection_key integer, field text, documents_alias text, OUT expression text, OUT type text)
+    collection_id integer, field text, documents_alias text, OUT expression text, OUT type text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     type := CASE WHEN field IN ('$uri', '$title', '$media_type', '$language') THEN 'text'
                  WHEN field IN ('$created_at', '$updated_at') THEN 'timestamptz' END;
-    IF type IS NULL OR collection_key IS NULL THEN
+    IF type IS NULL OR _document_column.collection_id IS NULL THEN
         RAISE EXCEPTION 'unknown operator or column %', quote_literal(left(field, 100))
             USING ERRCODE = 'RG004',
         HINT = E'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; '
@@ -24,7 +24,8 @@ BEGIN
     expression := format('%s.%I', documents_alias, substr(field, 2));
     IF field = '$language' THEN
         expression := format('coalesce(%s, %L)', expression, (
-            SELECT k.language FROM rag.collections AS k WHERE k.collection_id = collection_key));
+            SELECT k.language FROM rag.collections AS k WHERE k.collection_id =
+                _document_column.collection_id));
     END IF;
 END
 $$;
@@ -38,7 +39,7 @@ unknown name, and for any where there is no collection (NULL).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_column_operator(
-    collection_key integer, field text, operator text, operand jsonb, OUT condition text,
+    collection_id integer, field text, operator text, operand jsonb, OUT condition text,
         OUT of_chunk boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -46,7 +47,8 @@ AS $$
 DECLARE
     -- A chunk has its document's language, so that no other table is needed.
     _column record := rag._document_column(
-        collection_key, field, CASE field WHEN '$language' THEN 'c' ELSE 'd' END);
+        _compile_column_operator.collection_id, field,
+            CASE field WHEN '$language' THEN 'c' ELSE 'd' END);
     _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<'
         WHEN '$lte' THEN '<=' END;
     _operands jsonb := CASE WHEN operator IN ('$in', '$nin') THEN operand
@@ -86,7 +88,7 @@ BEGIN
             condition := format('c.document_id = ANY (%L::uuid[])', ARRAY(
                 SELECT rag.document_id(k.name, u.uri)
                 FROM rag.collections AS k, unnest(_texts) AS u (uri)
-                WHERE k.collection_id = collection_key));
+                WHERE k.collection_id = _compile_column_operator.collection_id));
         ELSE
             condition := format('%s = ANY (%L::text[])', _column.expression, _texts);
         END IF;
@@ -103,7 +105,7 @@ rag.documents.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_column(
-    collection_key integer, field text, wanted jsonb, depth integer,
+    collection_id integer, field text, wanted jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -116,16 +118,17 @@ DECLARE
     _part record;
 BEGIN
     PERFORM rag._check_depth(depth);
-    PERFORM rag._document_column(collection_key, field, 'd');
+    PERFORM rag._document_column(_compile_column.collection_id, field, 'd');
     indexed := false;
     undeclared := '{}';
     FOR _operator, _operand IN SELECT o.key, o.value
         FROM jsonb_each(rag._field_operators(wanted)) AS o LOOP
         IF _operator = '$not' THEN
-            _part := rag._compile_column(collection_key, field, _operand, depth + 1);
+            _part := rag._compile_column(_compile_column.collection_id, field, _operand, depth + 1);
             _conditions := _conditions || format('(%s) IS NOT TRUE', _part.condition);
         ELSE
-            _part := rag._compile_column_operator(collection_key, field, _operator, _operand);
+            _part := rag._compile_column_operator(_compile_column.collection_id, field, _operator,
+                _operand);
             IF _part.of_chunk THEN
                 _conditions := _conditions || _part.condition;
                 indexed := indexed OR field = '$uri' AND _operator IN ('$eq', '$in');
@@ -138,7 +141,7 @@ BEGIN
         _conditions := _conditions || format(
             'EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %s AND d.document_id = '
             'c.document_id AND %s)',
-            collection_key, rag._join_conditions(_of_document, 'AND'));
+            _compile_column.collection_id, rag._join_conditions(_of_document, 'AND'));
     END IF;
     condition := rag._join_conditions(_conditions, 'AND');
 END

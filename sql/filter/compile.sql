@@ -1,7 +1,7 @@
 -- The filter language: conditions as JSON, compiled to SQL on alias c of rag.chunks.
 
 CREATE OR REPLACE FUNCTION rag._compile_operator(
-    collection_key integer, field text, steps text[], operator text, operand jsonb, depth integer,
+    collection_id integer, field text, steps text[], operator text, operand jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -27,10 +27,11 @@ BEGIN
             SELECT e.* INTO condition, indexed FROM rag._compile_equal(steps, operand) AS e;
         WHEN operator IN ('$gt', '$gte', '$lt', '$lte') THEN
             SELECT r.* INTO condition, indexed, undeclared
-            FROM rag._compile_range(collection_key, field, steps, operator, operand) AS r;
+            FROM rag._compile_range(_compile_operator.collection_id, field, steps, operator,
+                operand) AS r;
         WHEN operator = '$like' THEN
             SELECT l.* INTO condition, indexed, undeclared
-            FROM rag._compile_like(collection_key, field, steps, operand) AS l;
+            FROM rag._compile_like(_compile_operator.collection_id, field, steps, operand) AS l;
         WHEN operator = '$contains' THEN
             _around := rag._wrap_operand(steps, operand);
             condition := format('(c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)', _around[1],
@@ -42,7 +43,8 @@ BEGIN
             indexed := false;
         WHEN operator = '$not' THEN
             SELECT f.* INTO condition, indexed, undeclared
-            FROM rag._compile_field(collection_key, field, operand, depth + 1) AS f;
+            FROM rag._compile_field(_compile_operator.collection_id, field, operand,
+                depth + 1) AS f;
         ELSE
             RAISE EXCEPTION 'unknown operator % at field %', quote_literal(left(operator, 100)),
                 quote_literal(left(field, 100))
@@ -74,7 +76,7 @@ $$What a filter wants of a field as an object of operators: a plain value is one
 
 
 CREATE OR REPLACE FUNCTION rag._compile_field(
-    collection_key integer, field text, wanted jsonb, depth integer,
+    collection_id integer, field text, wanted jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -90,7 +92,8 @@ BEGIN
     undeclared := '{}';
     FOR _part IN
         SELECT p.* FROM jsonb_each(_operators) AS o,
-        LATERAL rag._compile_operator(collection_key, field, rag._field_steps(field), o.key,
+        LATERAL rag._compile_operator(_compile_field.collection_id, field, rag._field_steps(field),
+            o.key,
             o.value, depth) AS p
     LOOP
         _conditions := _conditions || _part.condition;
@@ -124,7 +127,7 @@ $$Error RG004 for a filter that is nested too deeply.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_branches(
-    collection_key integer, columns jsonb, operator text, branches jsonb, depth integer,
+    collection_id integer, columns jsonb, operator text, branches jsonb, depth integer,
     INOUT bound text[], OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -142,7 +145,8 @@ BEGIN
     indexed := _any;
     undeclared := '{}';
     FOR _branch IN SELECT b.value FROM jsonb_array_elements(branches) AS b LOOP
-        _part := rag._compile_object(collection_key, columns, _branch, depth, bound);
+        _part := rag._compile_object(_compile_branches.collection_id, columns, _branch, depth,
+            bound);
         bound := _part.bound;
         _conditions := _conditions || _part.condition;
         indexed := CASE WHEN _any THEN indexed AND _part.indexed ELSE indexed OR _part.indexed END;
@@ -158,7 +162,7 @@ none.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_object(
-    collection_key integer, columns jsonb, metadata_filter jsonb, depth integer,
+    collection_id integer, columns jsonb, metadata_filter jsonb, depth integer,
     INOUT bound text[], OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -180,10 +184,12 @@ BEGIN
     FOR _key, _wanted IN SELECT f.key, f.value FROM jsonb_each(metadata_filter) AS f LOOP
         CASE
             WHEN _key IN ('$and', '$or') THEN
-                _part := rag._compile_branches(collection_key, columns, _key, _wanted, depth + 1,
+                _part := rag._compile_branches(_compile_object.collection_id, columns, _key,
+                    _wanted, depth + 1,
                     bound);
             WHEN _key = '$not' THEN
-                _part := rag._compile_object(collection_key, columns, _wanted, depth + 1, bound);
+                _part := rag._compile_object(_compile_object.collection_id, columns, _wanted,
+                    depth + 1, bound);
                 _part.condition := format('(%s) IS NOT TRUE', _part.condition);
                 _part.indexed := false;
                 _part.undeclared := '{}'::text[];
@@ -194,10 +200,12 @@ BEGIN
                     _compile_object.bound) AS v;
             WHEN starts_with(_key, '$') THEN
                 SELECT _compile_object.bound AS bound, c.* INTO _part
-                FROM rag._compile_column(collection_key, _key, _wanted, depth + 1) AS c;
+                FROM rag._compile_column(_compile_object.collection_id, _key, _wanted,
+                    depth + 1) AS c;
             ELSE
                 SELECT _compile_object.bound AS bound, f.* INTO _part
-                FROM rag._compile_field(collection_key, _key, _wanted, depth + 1) AS f;
+                FROM rag._compile_field(_compile_object.collection_id, _key, _wanted,
+                    depth + 1) AS f;
         END CASE;
         bound := _part.bound;
         _conditions := _conditions || _part.condition;
@@ -263,7 +271,7 @@ named: how the message begins.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_filter(
-    collection_key integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean,
+    collection_id integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean,
         OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -288,7 +296,7 @@ BEGIN
     SELECT format('(%s)', o.condition), o.indexed,
         ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
     INTO condition, indexed, undeclared
-    FROM rag._compile_object(collection_key, NULL, metadata_filter, 1, '{}') AS o;
+    FROM rag._compile_object(_compile_filter.collection_id, NULL, metadata_filter, 1, '{}') AS o;
 END
 $$;
 

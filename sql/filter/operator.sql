@@ -120,7 +120,7 @@ look up.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_range(
-    collection_key integer, field text, steps text[], operator text, operand jsonb,
+    collection_id integer, field text, steps text[], operator text, operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -140,9 +140,9 @@ BEGIN
         USING ERRCODE = 'RG004',
             HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
     END IF;
-    IF collection_key IS NOT NULL THEN
+    IF _compile_range.collection_id IS NOT NULL THEN
         SELECT f.type INTO _declared FROM rag.fields AS f
-        WHERE f.collection_id = collection_key AND f.field = rag._field_name(steps);
+        WHERE f.collection_id = _compile_range.collection_id AND f.field = rag._field_name(steps);
     END IF;
     IF _declared <> _type AND (_declared, _type) <> ('text', 'timestamptz') THEN
         RAISE EXCEPTION 'field % is declared %, % cannot compare it with %',
@@ -202,7 +202,7 @@ $$Error RG004 for what is no SQL LIKE pattern.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_like(
-    collection_key integer, field text, steps text[], operand jsonb,
+    collection_id integer, field text, steps text[], operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -215,8 +215,9 @@ BEGIN
     indexed := false;
     undeclared := '{}';
     condition := format('%s LIKE %L', rag._whole_text(steps), _pattern);
-    IF _prefix IS NOT NULL AND collection_key IS NOT NULL THEN
-        indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
+    IF _prefix IS NOT NULL AND _compile_like.collection_id IS NOT NULL THEN
+        indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id =
+            _compile_like.collection_id
                            AND f.field = rag._field_name(steps) AND f.type = 'text');
         undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag._field_name(steps)] END;
         condition := format('(%s LIKE %L%s)', rag._field_expression('c.metadata', steps, 'text'),

@@ -36,7 +36,7 @@ FROM rag.take_jobs(1, kinds => '{ingest}') AS j,
     rag.job_input(j.job_id, j.lease) AS i$$;
 
 
-CREATE OR REPLACE FUNCTION rag._notify_ready(of_collection integer, of_document uuid)
+CREATE OR REPLACE FUNCTION rag._notify_ready(collection_id integer, of_document uuid)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -51,7 +51,7 @@ BEGIN
         d.uri,
                                        'version', d.indexed_version) AS payload) AS j,
     LATERAL (SELECT j.payload, j.payload::text AS full_text) AS p
-    WHERE d.collection_id = of_collection AND d.document_id = of_document;
+    WHERE d.collection_id = _notify_ready.collection_id AND d.document_id = of_document;
 END
 $$;
 

@@ -36,7 +36,7 @@ for_space: of kind embed, the space whose vectors are wanted. A document has at 
 of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._queue_job(for_collection integer, for_document uuid, job_kind text,
+CREATE OR REPLACE FUNCTION rag._queue_job(collection_id integer, for_document uuid, job_kind text,
                                          job_priority integer DEFAULT 0,
                                              for_space integer DEFAULT NULL)
 RETURNS void
@@ -44,7 +44,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag._queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority,
+    PERFORM rag._queue_jobs(_queue_job.collection_id, ARRAY[for_document], job_kind, job_priority,
         for_space => for_space);
 END
 $$;

@@ -1,6 +1,6 @@
 -- Reports about jobs and about what they have made searchable.
 
-CREATE OR REPLACE FUNCTION rag._document_uris(of_collection integer, document_ids uuid[])
+CREATE OR REPLACE FUNCTION rag._document_uris(collection_id integer, document_ids uuid[])
 RETURNS TABLE (document_id uuid, uri text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -10,7 +10,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri FROM rag.documents AS d
-    WHERE d.collection_id = of_collection AND d.document_id = ANY (document_ids);
+    WHERE d.collection_id = _document_uris.collection_id AND d.document_id = ANY (document_ids);
 END
 $$;
 

@@ -1,6 +1,6 @@
 -- Aggregates over the metadata of documents: counts, sums, averages, extremes by group.
 
-CREATE OR REPLACE FUNCTION rag._document_term(collection_key integer, field text,
+CREATE OR REPLACE FUNCTION rag._document_term(collection_id integer, field text,
     OUT expression text, OUT type text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -8,7 +8,7 @@ AS $$
 BEGIN
     IF starts_with(field, '$') THEN
         SELECT d.expression, d.type INTO _document_term.expression, _document_term.type
-        FROM rag._document_column(collection_key, field, 'c') AS d;
+        FROM rag._document_column(_document_term.collection_id, field, 'c') AS d;
     ELSE
         expression := format('(%s)', rag._field_value('c.metadata', rag._require_field(field)));
         type := 'jsonb';

@@ -1,9 +1,9 @@
 -- Metadata fields that are declared: their index, and what is declared.
 
-CREATE OR REPLACE FUNCTION rag._field_index(of_table text, collection_key integer, field text)
+CREATE OR REPLACE FUNCTION rag._field_index(of_table text, collection_id integer, field text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN format('%s_%s_field_%s', of_table, collection_key, left(md5(field), 16));
+RETURN format('%s_%s_field_%s', of_table, _field_index.collection_id, left(md5(field), 16));
 
 COMMENT ON FUNCTION rag._field_index IS
 $$The name of a declared field's index on chunks or documents.$$;

@@ -81,7 +81,7 @@ Circle: application, Counts and facets.
 SELECT * FROM rag.facets('docs', 'tag')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._document_order(collection_key integer, order_by text,
+CREATE OR REPLACE FUNCTION rag._document_order(collection_id integer, order_by text,
     descending boolean)
 RETURNS text
 LANGUAGE plpgsql STABLE
@@ -94,11 +94,12 @@ DECLARE
 BEGIN
     IF order_by IN ('uri', 'title', 'created_at', 'updated_at') OR starts_with(order_by, '$') THEN
         RETURN format('%s%s, c.uri', (rag._document_column(
-            collection_key, '$' || ltrim(order_by, '$'), 'c')).expression, _direction);
+            _document_order.collection_id, '$' || ltrim(order_by, '$'), 'c')).expression,
+                _direction);
     END IF;
     _steps := rag._require_field(order_by);
     SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
-    WHERE f.collection_id = collection_key AND f.field = rag._field_name(_steps);
+    WHERE f.collection_id = _document_order.collection_id AND f.field = rag._field_name(_steps);
     RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction ||
         ' NULLS LAST, ', ''
                               ORDER BY t.position) || 'c.uri'

@@ -134,7 +134,7 @@ Circle: client, Evaluation.
 SELECT rag.log_query('docs', 'fish', '[1, 0, 0]')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_query_texts(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._forget_query_texts(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -142,9 +142,9 @@ SET row_security TO on
 AS $$
 BEGIN
     DELETE FROM rag.live_queries AS l
-    WHERE l.collection_id = of_collection AND l.embedding IS NULL;
+    WHERE l.collection_id = _forget_query_texts.collection_id AND l.embedding IS NULL;
     UPDATE rag.live_queries AS l SET query_text = NULL
-    WHERE l.collection_id = of_collection AND l.query_text IS NOT NULL;
+    WHERE l.collection_id = _forget_query_texts.collection_id AND l.query_text IS NOT NULL;
 END
 $$;
 
@@ -152,7 +152,7 @@ COMMENT ON FUNCTION rag._forget_query_texts IS
 $$Remove the words of a collection's sampled queries; those that have no vector go whole.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._trim_live_queries(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._trim_live_queries(collection_id integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -163,14 +163,14 @@ DECLARE
     _removed integer;
 BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c
-    WHERE c.collection_id = of_collection;
+    WHERE c.collection_id = _trim_live_queries.collection_id;
     DELETE FROM rag.live_queries AS l
-    WHERE l.collection_id = of_collection
+    WHERE l.collection_id = _trim_live_queries.collection_id
         AND (l.searched_at <= clock_timestamp() - _collection.keep_queries
             -- Logged while keep_query_text was set to false.
             OR l.query_text IS NOT NULL AND NOT _collection.keep_query_text
             OR l.query_id IN (SELECT x.query_id FROM rag.live_queries AS x
-                WHERE x.collection_id = of_collection
+                WHERE x.collection_id = _trim_live_queries.collection_id
                 ORDER BY x.searched_at DESC, x.query_id DESC OFFSET _collection.max_queries));
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;

@@ -119,7 +119,7 @@ AS $$
 DECLARE
     _r rag.search_arguments := jsonb_populate_record(NULL::rag.search_arguments, options);
 BEGIN
-    _r.collection_key := (rag._require_collection(_check_search_arguments.collection))
+    _r.collection_id := (rag._require_collection(_check_search_arguments.collection))
         .collection_id;
     PERFORM rag._check_query(_check_search_arguments.query_text,
         _check_search_arguments.result_limit,
@@ -181,7 +181,7 @@ BEGIN
     IF _r.metadata_filter <> '{}' THEN
         SELECT f.condition, f.indexed, f.undeclared
         INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
-        FROM rag._compile_filter(_r.collection_key, _r.metadata_filter) AS f;
+        FROM rag._compile_filter(_r.collection_id, _r.metadata_filter) AS f;
     END IF;
     _r.diversity := CASE WHEN _r.diversity >= 1e-9 THEN _r.diversity ELSE 0 END;
     _r.duplicates := coalesce(_r.duplicates, false);

@@ -9,7 +9,7 @@ BEGIN
     IF request.query_text IS NULL THEN
         RETURN NULL;
     END IF;
-    RETURN rag._prepare_keyword(request.collection_key, request.query_text,
+    RETURN rag._prepare_keyword(request.collection_id, request.query_text,
         request.typo_tolerance);
 END
 $$;
@@ -39,7 +39,7 @@ BEGIN
             array_agg(r.distance ORDER BY r.rank)
         INTO _vector_ids, _distances
         FROM rag._rank_vector(
-            request.collection_key, request.query_embedding, candidate_count, request.filter_sql,
+            request.collection_id, request.query_embedding, candidate_count, request.filter_sql,
             request.filter_indexed, request.ef_search, wanted => request.result_limit
         ) WITH ORDINALITY AS r (chunk_id, distance, rank);
     END IF;
@@ -57,7 +57,7 @@ BEGIN
         SELECT array_agg(v.chunk_id), array_agg(v.distance)
         INTO _more_ids, _more_distances
         FROM rag._exact_search(
-            request.collection_key, rag._active_space(request.collection_key),
+            request.collection_id, rag._active_space(request.collection_id),
                 request.query_embedding, NULL,
             ARRAY(SELECT unnest(_keyword_ids) EXCEPT SELECT unnest(_vector_ids)), NULL
         ) AS v;
@@ -103,7 +103,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _space rag.spaces := rag._require_active_space(request.collection_key);
+    _space rag.spaces := rag._require_active_space(request.collection_id);
     _mean double precision;
     _factor double precision;
 BEGIN

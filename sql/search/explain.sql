@@ -28,7 +28,7 @@ BEGIN
     _request := rag._check_search_arguments(
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
         explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
-    _key := _request.collection_key;
+    _key := _request.collection_id;
     _space := rag._require_active_space(_key);
     SELECT array_agg(g) INTO _candidates
         FROM rag._collect_candidates(_request, rag._request_words(_request),
@@ -172,7 +172,7 @@ BEGIN
     _request := rag._check_search_arguments(
         why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit,
         why_not.metadata_filter, why_not.options);
-    _key := _request.collection_key;
+    _key := _request.collection_id;
     _space := rag._require_active_space(_key);
     IF _request.query_embedding IS NOT NULL THEN
         PERFORM rag._check_dimensions(_space, _request.query_embedding);

@@ -31,7 +31,7 @@ BEGIN
                 array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
             FROM unnest(_ids,
-                rag._boost(request.collection_key, _ids, _scores, request.boosts)) AS b
+                rag._boost(request.collection_id, _ids, _scores, request.boosts)) AS b
                 (chunk_id, score);
             SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance,
                 f.keyword_rank, f.keyword_score)::rag.candidate)
@@ -53,14 +53,14 @@ BEGIN
             _kept := _ids;
         END IF;
         _kept := rag._distinct_chunks(
-            request.collection_key, _kept, request.per_document, request.duplicates,
+            request.collection_id, _kept, request.per_document, request.duplicates,
             CASE WHEN request.diversity = 0 THEN _last END);
         IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count
             OR _count >= 10000) THEN
             _enough := true;
             IF request.diversity > 0 THEN
                 _kept := rag._diversify(
-                    rag._active_space(request.collection_key), _kept,
+                    rag._active_space(request.collection_id), _kept,
                     ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
                           JOIN unnest(_ids, _scores) AS s (chunk_id, score)
                               ON s.chunk_id = k.chunk_id ORDER BY k.rank),

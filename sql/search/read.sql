@@ -22,7 +22,7 @@ COMMENT ON FUNCTION rag._read_vectors IS
 $$The vectors of those of the given chunks that have one in this space.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._read_hashes(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._read_hashes(collection_id integer, chunk_keys bigint[])
 RETURNS TABLE (chunk_id bigint, document_id uuid, content_hash bytea)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -33,7 +33,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, c.document_id, c.content_hash FROM rag.chunks AS c
-    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys);
+    WHERE c.collection_id = _read_hashes.collection_id AND c.chunk_id = ANY (chunk_keys);
 END
 $$;
 

@@ -1,7 +1,7 @@
 -- What happens to a fused list: boosts, duplicates, chunks per document, diversity.
 
 CREATE OR REPLACE FUNCTION rag._boost(
-    collection_key integer, chunk_keys bigint[], scores double precision[], boosts jsonb
+    collection_id integer, chunk_keys bigint[], scores double precision[], boosts jsonb
 )
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
@@ -38,21 +38,21 @@ BEGIN
                         THEN (SELECT CASE _boost ->> 'recency' WHEN '$created_at' THEN x.created_at
                             ELSE x.updated_at END
                               FROM rag.documents AS x
-                              WHERE x.collection_id = collection_key
+                              WHERE x.collection_id = _boost.collection_id
                                   AND x.document_id = c.document_id)
                         ELSE rag._as_timestamptz(c.metadata #>
                             rag._field_steps(_boost ->> 'recency')) END
                     )::double precision AS age
                 ) AS d
-                WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
+                WHERE c.collection_id = _boost.collection_id AND c.chunk_id = k.chunk_key
                 OFFSET 0
             ) AS r ON true;
         ELSE
             _add := coalesce(round((_boost -> 'add')::numeric, 15)::double precision, 0);
             _multiply := coalesce(round((_boost -> 'multiply')::numeric, 15)::double precision, 1);
             _kept := rag._filter_chunks(
-                collection_key, chunk_keys,
-                    (rag._compile_filter(collection_key, _boost -> 'filter')).condition
+                _boost.collection_id, chunk_keys,
+                    (rag._compile_filter(_boost.collection_id, _boost -> 'filter')).condition
             );
             SELECT array_agg(
                 CASE WHEN p.chunk_key
@@ -151,7 +151,7 @@ $$Error RG004 unless boosts are as rag._boost takes them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._distinct_chunks(
-    collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean,
+    collection_id integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean,
     wanted integer
 )
 RETURNS bigint[]
@@ -172,7 +172,8 @@ BEGIN
                 SELECT k.chunk_id, k.position, c.document_id,
                        row_number() OVER (PARTITION BY c.content_hash ORDER BY k.position) AS copy
                 FROM unnest(_first) WITH ORDINALITY AS k (chunk_id, position)
-                JOIN rag._read_hashes(collection_key, _first) AS c ON c.chunk_id = k.chunk_id
+                JOIN rag._read_hashes(_distinct_chunks.collection_id, _first) AS c ON c.chunk_id =
+                    k.chunk_id
             ) AS d
             WHERE keep_duplicates OR d.copy = 1
         ) AS n
@@ -180,7 +181,8 @@ BEGIN
         ORDER BY n.position
     );
     IF cardinality(_kept) < wanted AND cardinality(_first) < cardinality(chunk_keys) THEN
-        RETURN rag._distinct_chunks(collection_key, chunk_keys, per_document, keep_duplicates,
+        RETURN rag._distinct_chunks(_distinct_chunks.collection_id, chunk_keys, per_document,
+            keep_duplicates,
             NULL);
     END IF;
     RETURN _kept;

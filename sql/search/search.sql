@@ -1,7 +1,7 @@
 -- The searches: by keyword, by vector, and by both.
 
 CREATE OR REPLACE FUNCTION rag._make_hits(
-    of_collection integer,
+    collection_id integer,
     chunk_ids bigint[],
     scores double precision[],
     vector_ranks bigint[],
@@ -25,8 +25,9 @@ BEGIN
     LATERAL (
         SELECT k.document_id, d.uri, d.title, k.heading, k.content, k.metadata
         FROM rag.chunks AS k
-        JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = k.document_id
-        WHERE k.collection_id = of_collection AND k.chunk_id = r.chunk_id
+        JOIN rag.documents AS d ON d.collection_id = _make_hits.collection_id AND d.document_id =
+            k.document_id
+        WHERE k.collection_id = _make_hits.collection_id AND k.chunk_id = r.chunk_id
         OFFSET 0
     ) AS c
     ORDER BY r.rank;
@@ -191,7 +192,7 @@ BEGIN
                    array_agg(r.keyword_score) AS keyword_scores
         FROM rag._rank_hybrid(request) AS r
     ) AS a,
-    LATERAL rag._make_hits(request.collection_key, a.ids, a.scores, a.vector_ranks, a.distances,
+    LATERAL rag._make_hits(request.collection_id, a.ids, a.scores, a.vector_ranks, a.distances,
                           a.keyword_ranks, a.keyword_scores) AS h;
 END
 $$;

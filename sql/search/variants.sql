@@ -60,7 +60,7 @@ BEGIN
     IF _found IS NULL THEN
         RETURN;
     END IF;
-    _kept := rag._distinct_chunks(_first.collection_key,
+    _kept := rag._distinct_chunks(_first.collection_id,
         ARRAY(SELECT f.chunk_id FROM unnest(_found) WITH ORDINALITY
                   AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank,
                       keyword_score, rank) ORDER BY f.rank),
@@ -68,7 +68,7 @@ BEGIN
         CASE WHEN _first.diversity = 0 THEN _last END);
     IF _first.diversity > 0 THEN
         _kept := rag._diversify(
-            rag._active_space(_first.collection_key), _kept,
+            rag._active_space(_first.collection_id), _kept,
             ARRAY(SELECT f.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
                   JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id ORDER BY k.rank),
             least(_last, cardinality(_kept)), _first.diversity);
@@ -142,7 +142,7 @@ BEGIN
         FROM rag._rank_variants(_requests) WITH ORDINALITY
             AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
     ) AS a,
-    LATERAL rag._make_hits((_requests[1]).collection_key, a.ids, a.scores, a.vector_ranks,
+    LATERAL rag._make_hits((_requests[1]).collection_id, a.ids, a.scores, a.vector_ranks,
         a.distances, a.keyword_ranks, a.keyword_scores) AS h;
 END
 $$;

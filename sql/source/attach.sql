@@ -182,7 +182,7 @@ Circle: application, Sources.
 SELECT rag.detach_source('app.articles')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_sources(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._forget_sources(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -190,7 +190,8 @@ AS $$
 DECLARE
     _source rag.sources;
 BEGIN
-    FOR _source IN DELETE FROM rag.sources AS s WHERE s.collection_id = of_collection
+    FOR _source IN DELETE FROM rag.sources AS s WHERE s.collection_id =
+        _forget_sources.collection_id
         RETURNING s.* LOOP
         DELETE FROM rag.source_changes AS c WHERE c.source_id = _source.source_id;
         DELETE FROM rag.source_documents AS d WHERE d.source_id = _source.source_id;

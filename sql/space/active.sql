@@ -1,6 +1,6 @@
 -- The embedding space of a collection that is searched: which it is, and how another becomes it.
 
-CREATE OR REPLACE FUNCTION rag._active_space(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._active_space(collection_id integer)
 RETURNS rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -9,7 +9,7 @@ DECLARE
     _found rag.spaces;
 BEGIN
     SELECT s.* INTO _found FROM rag.spaces AS s
-    WHERE s.collection_id = of_collection AND s.state = 'active';
+    WHERE s.collection_id = _active_space.collection_id AND s.state = 'active';
     RETURN _found;
 END
 $$;
@@ -19,22 +19,22 @@ $$The embedding space that searches of a collection use; all NULL when there is 
 Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._require_active_space(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._require_active_space(collection_id integer)
 RETURNS rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _found rag.spaces := rag._active_space(of_collection);
+    _found rag.spaces := rag._active_space(_require_active_space.collection_id);
     _name text;
     _dropped boolean;
 BEGIN
     IF _found.space_id IS NULL THEN
         SELECT c.name, c.dropped_at IS NOT NULL INTO _name, _dropped
-        FROM rag.collections AS c WHERE c.collection_id = of_collection;
+        FROM rag.collections AS c WHERE c.collection_id = _require_active_space.collection_id;
         IF coalesce(_dropped, true) THEN
             RAISE EXCEPTION 'collection % was dropped meanwhile',
-                coalesce(quote_literal(_name), of_collection::text)
+                coalesce(quote_literal(_name), _require_active_space.collection_id::text)
             USING ERRCODE = 'RG002', HINT = 'SELECT name FROM rag.list_collections() lists others';
         END IF;
         RAISE EXCEPTION 'collection % has no active embedding space', quote_literal(_name)

@@ -41,7 +41,7 @@ $$At most sample_size vectors of a space, evenly spaced by their chunk ids: the 
 rows, by so many looks into the primary key.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._count_chunks(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._count_chunks(collection_id integer)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -49,9 +49,9 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN coalesce((SELECT t.chunk_count FROM rag.keyword_totals AS t
-            WHERE t.collection_id = of_collection), 0)
+            WHERE t.collection_id = _count_chunks.collection_id), 0)
         + coalesce((SELECT sum(k.change) FROM rag.keyword_changes AS k
-            WHERE k.collection_id = of_collection), 0);
+            WHERE k.collection_id = _count_chunks.collection_id), 0);
 END
 $$;
 

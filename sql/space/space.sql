@@ -107,7 +107,7 @@ $$The index options of an embedding space with their defaults; error RG001 where
 space is unusable.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._live_spaces(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._live_spaces(collection_id integer)
 RETURNS SETOF rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -115,7 +115,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT s.* FROM rag.spaces AS s
-    WHERE s.collection_id = of_collection AND s.dropped_at IS NULL
+    WHERE s.collection_id = _live_spaces.collection_id AND s.dropped_at IS NULL
     ORDER BY s.state <> 'active', s.space_id;
 END
 $$;

@@ -242,7 +242,7 @@ Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RE
 that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._query_languages(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._query_languages(collection_id integer)
 RETURNS SETOF text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -253,11 +253,11 @@ BEGIN
     FROM (
         SELECT c.language
         FROM rag.collections AS c
-        WHERE c.collection_id = collection_key
+        WHERE c.collection_id = _query_languages.collection_id
         UNION
         SELECT l.language
         FROM rag.keyword_languages AS l
-        WHERE l.collection_id = collection_key
+        WHERE l.collection_id = _query_languages.collection_id
     ) AS u
     WHERE rag._has_language(u.language);
 END
@@ -268,7 +268,7 @@ $$The text-search configurations by which a query to this collection is lexed: i
 documents', without those that no longer exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._query_terms(collection_key integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._query_terms(collection_id integer, query_text text)
 RETURNS TABLE (word text, qtf integer, form_of integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -276,7 +276,7 @@ AS $$
 DECLARE
     most CONSTANT integer := 2000;  -- each is looked up in every segment
     _text text := left(query_text, 100000);
-    _languages text[] := ARRAY(SELECT rag._query_languages(collection_key));
+    _languages text[] := ARRAY(SELECT rag._query_languages(_query_terms.collection_id));
     _own text;
 BEGIN
     IF cardinality(_languages) <= 1 THEN

@@ -36,7 +36,7 @@ $$Those of the given words, in lower case, that are ordinary in one of the langu
 (rag.ordinary_words): 1 in 100 others seems to be.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._listed_languages(collection_key integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._listed_languages(collection_id integer, query_text text)
 RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -47,7 +47,7 @@ BEGIN
         FROM rag.ordinary_words AS o
         WHERE o.language = rag._guess_language(left(query_text, 10000)) OR o.language IN (
             SELECT substring(d.dictinitoption FROM 'language = ''([^'']+)''')
-            FROM rag._query_languages(collection_key) AS k (language)
+            FROM rag._query_languages(_listed_languages.collection_id) AS k (language)
             JOIN pg_ts_config_map AS m ON m.mapcfg = k.language::regconfig
             JOIN pg_ts_dict AS d ON d.oid = m.mapdict));
 END

@@ -69,7 +69,7 @@ index serves.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._plan_vector(
-    collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean,
+    collection_id integer, space rag.spaces, filter_sql text, filter_indexed boolean,
     exact_below integer, ef_search integer, candidate_limit integer, wanted integer,
     OUT method text, OUT chunk_keys bigint[], OUT share double precision, OUT chunk_count bigint,
     OUT ef integer
@@ -81,7 +81,7 @@ DECLARE
     _exact integer := exact_below;
 BEGIN
     SELECT t.chunk_count INTO chunk_count FROM rag.keyword_totals AS t
-        WHERE t.collection_id = collection_key;
+        WHERE t.collection_id = _plan_vector.collection_id;
     chunk_count := coalesce(chunk_count, 0);
     ef := least(1000, greatest(candidate_limit,
         coalesce(ef_search, rag._choose_ef_search(space.ef_search, NULL, chunk_count, wanted))));
@@ -94,12 +94,13 @@ BEGIN
         method := 'index';
         RETURN;
     END IF;
-    share := rag._filter_share(collection_key, filter_sql);
+    share := rag._filter_share(_plan_vector.collection_id, filter_sql);
     ef := least(1000, greatest(candidate_limit,
         coalesce(ef_search, rag._choose_ef_search(space.ef_search, share, chunk_count, wanted))));
     _exact := coalesce(_exact, rag._exact_match_limit(share));
     IF filter_indexed AND share * chunk_count < 2 * _exact THEN
-        chunk_keys := rag._list_indexed_matches(collection_key, filter_sql, NULL, _exact);
+        chunk_keys := rag._list_indexed_matches(_plan_vector.collection_id, filter_sql, NULL,
+            _exact);
     END IF;
     method := CASE
         WHEN chunk_keys IS NOT NULL THEN 'matches'
@@ -119,7 +120,7 @@ is given. candidate_limit: how many are taken; wanted: how many of them with a r
 
 
 CREATE OR REPLACE FUNCTION rag._exact_search(
-    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec,
+    collection_id integer, space rag.spaces, query_embedding {vector}.halfvec,
         candidate_limit integer,
     chunk_keys bigint[], filter_sql text
 )
@@ -139,7 +140,7 @@ BEGIN
         CASE WHEN chunk_keys IS NOT NULL THEN 'AND e.chunk_id = ANY ($5)'
              WHEN filter_sql IS NOT NULL THEN format('AND (%s)', filter_sql) END
     )
-    USING space.space_id, query_embedding, candidate_limit, collection_key, chunk_keys;
+    USING space.space_id, query_embedding, candidate_limit, _exact_search.collection_id, chunk_keys;
 END
 $$;
 
@@ -149,7 +150,7 @@ is computed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ann_search(
-    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, taken integer,
+    collection_id integer, space rag.spaces, query_embedding {vector}.halfvec, taken integer,
     filter_sql text, ef_search integer, scan_limit integer
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
@@ -199,7 +200,7 @@ BEGIN
             'n.chunk_id'
             '          AND (%s) OFFSET 0) AS f'
             ' LIMIT $4', rag._distance_expression(space), _order, filter_sql) END)
-    USING space.space_id, query_embedding, collection_key, taken;
+    USING space.space_id, query_embedding, _ann_search.collection_id, taken;
     PERFORM set_config('hnsw.ef_search', _ef_search, true),
             set_config('hnsw.iterative_scan', _iterative_scan, true),
             set_config('hnsw.max_scan_tuples', _max_scan_tuples, true),
@@ -239,7 +240,7 @@ $$Error RG004 for a query's embedding that has not as many dimensions as the spa
 
 
 CREATE OR REPLACE FUNCTION rag._rank_vector(
-    collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
+    collection_id integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
     ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL,
         scan_limit integer DEFAULT NULL, wanted integer DEFAULT NULL
@@ -250,7 +251,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    _space rag.spaces := rag._require_active_space(collection_key);
+    _space rag.spaces := rag._require_active_space(_rank_vector.collection_id);
     _plan record;
     _taken integer;
     _scan_limit integer;
@@ -260,7 +261,7 @@ BEGIN
     IF {vector}.vector_dims(query_embedding) <> _space.dimensions THEN
         PERFORM rag._check_dimensions(_space, query_embedding);
     END IF;
-    _plan := rag._plan_vector(collection_key, _space, filter_sql, filter_indexed,
+    _plan := rag._plan_vector(_rank_vector.collection_id, _space, filter_sql, filter_indexed,
                              _rank_vector.exact_below, _rank_vector.ef_search, candidate_limit,
                              coalesce(wanted, candidate_limit));
     IF _plan.method IN ('index', 'iterative') THEN
@@ -270,7 +271,8 @@ BEGIN
         _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
-        FROM rag._ann_search(collection_key, _space, query_embedding, _taken, filter_sql,
+        FROM rag._ann_search(_rank_vector.collection_id, _space, query_embedding, _taken,
+            filter_sql,
             _plan.ef,
                             CASE _plan.method WHEN 'iterative' THEN _scan_limit END) AS w;
         -- Too few: rows that are dead or invisible took the places of others.
@@ -279,7 +281,7 @@ BEGIN
         THEN
             SELECT array_agg(w.chunk_id), array_agg(w.distance)
             INTO _ids, _distances
-            FROM rag._ann_search(collection_key, _space, query_embedding,
+            FROM rag._ann_search(_rank_vector.collection_id, _space, query_embedding,
                 greatest(_taken, 4 * _plan.ef), filter_sql, _plan.ef, _scan_limit) AS w;
         END IF;
         IF cardinality(_ids) >= candidate_limit AND (
@@ -293,12 +295,12 @@ BEGIN
         END IF;
         IF _plan.method = 'iterative' AND filter_indexed THEN
             _plan.chunk_keys := rag._list_indexed_matches(
-                collection_key, filter_sql, NULL, rag._exact_match_limit(0));
+                _rank_vector.collection_id, filter_sql, NULL, rag._exact_match_limit(0));
         END IF;
     END IF;
     RETURN QUERY
     SELECT w.chunk_id, w.distance
-    FROM rag._exact_search(collection_key, _space, query_embedding, candidate_limit,
+    FROM rag._exact_search(_rank_vector.collection_id, _space, query_embedding, candidate_limit,
         _plan.chunk_keys, filter_sql) AS w;
 END
 $$;

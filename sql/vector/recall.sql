@@ -63,7 +63,7 @@ spread evenly (source stored; own_chunk: whose).
 $$;
 
 
-CREATE OR REPLACE FUNCTION rag._found_share(collection_key integer,
+CREATE OR REPLACE FUNCTION rag._found_share(collection_id integer,
     query_embedding {vector}.halfvec, k integer, own_chunk bigint, filter_sql text,
     filter_indexed boolean, ef_search integer, exact_distances double precision[])
 RETURNS double precision
@@ -74,7 +74,7 @@ BEGIN
     RETURN (
         SELECT least(count(*), cardinality(exact_distances))::double precision
             / cardinality(exact_distances)
-        FROM rag._rank_vector(collection_key, query_embedding,
+        FROM rag._rank_vector(_found_share.collection_id, query_embedding,
             k + (own_chunk IS NOT NULL)::integer, filter_sql, filter_indexed, ef_search)
             AS r (chunk_id, distance)
         WHERE r.chunk_id IS DISTINCT FROM own_chunk
@@ -283,17 +283,17 @@ Circle: application, Evaluation.
 SELECT * FROM rag.list_recall('docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._recall_is_due(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._recall_is_due(collection_id integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN rag._count_chunks(of_collection) > 0 AND NOT EXISTS (
+    RETURN rag._count_chunks(_recall_is_due.collection_id) > 0 AND NOT EXISTS (
         SELECT FROM rag.recall_measures AS m
         JOIN rag.spaces AS s ON s.space_id = m.space_id AND s.state = 'active'
             AND s.ef_search IS NOT DISTINCT FROM m.set_ef_search
-        WHERE m.collection_id = of_collection
+        WHERE m.collection_id = _recall_is_due.collection_id
             AND m.measured_at > clock_timestamp() - interval '1 day');
 END
 $$;
@@ -303,16 +303,16 @@ $$Whether the recall of a collection was not measured within a day, as its space
 now.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._maintain_recall(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._maintain_recall(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _name text := (SELECT c.name FROM rag.collections AS c
-        WHERE c.collection_id = of_collection AND c.dropped_at IS NULL);
+        WHERE c.collection_id = _maintain_recall.collection_id AND c.dropped_at IS NULL);
 BEGIN
-    IF _name IS NOT NULL AND rag._recall_is_due(of_collection) THEN
+    IF _name IS NOT NULL AND rag._recall_is_due(_maintain_recall.collection_id) THEN
         PERFORM rag.measure_recall(_name, 50, seconds => 10);
     END IF;
 EXCEPTION WHEN SQLSTATE 'RG007' THEN

@@ -81,7 +81,7 @@ $$Keep the text of a document. Called by whoever replaces or deletes it, before 
 collection keeps versions. Returns the moment at which it ends: the next one begins there.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._first_version(of_collection integer, of_document uuid)
+CREATE OR REPLACE FUNCTION rag._first_version(collection_id integer, of_document uuid)
 RETURNS integer
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -89,7 +89,8 @@ SET row_security TO on
 AS $$
 BEGIN
     RETURN coalesce((SELECT max(v.version) FROM rag.document_versions AS v
-        WHERE v.collection_id = of_collection AND v.document_id = of_document), 0) + 1;
+        WHERE v.collection_id = _first_version.collection_id AND v.document_id = of_document),
+            0) + 1;
 END
 $$;
 
@@ -97,7 +98,7 @@ COMMENT ON FUNCTION rag._first_version IS
 $$The version of a document that is put anew: 1, or the one after the last that is kept.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._remove_old_versions(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._remove_old_versions(collection_id integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -109,9 +110,9 @@ DECLARE
     _removed integer;
 BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c
-    WHERE c.collection_id = of_collection;
+    WHERE c.collection_id = _remove_old_versions.collection_id;
     DELETE FROM rag.document_versions AS v
-    WHERE v.collection_id = of_collection
+    WHERE v.collection_id = _remove_old_versions.collection_id
         AND v.valid_until < clock_timestamp() - _collection.keep_versions;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     IF has_table_privilege('rag.version_commits', 'DELETE') THEN
@@ -121,10 +122,10 @@ BEGIN
     END IF;
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
-        WHERE a.collection_id = of_collection
+        WHERE a.collection_id = _remove_old_versions.collection_id
             AND (a.answered_at < clock_timestamp() - _collection.keep_answers
                 OR a.answered_at < (SELECT x.answered_at FROM rag.answer_log AS x
-                    WHERE x.collection_id = of_collection
+                    WHERE x.collection_id = _remove_old_versions.collection_id
                     ORDER BY x.answered_at DESC OFFSET most_answers LIMIT 1))
         RETURNING a.answer_id
     )
@@ -139,7 +140,7 @@ answers those before the last 100,000. Returns how many versions. For rag.mainta
 
 
 CREATE OR REPLACE FUNCTION rag._document_versions(
-    collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+    collection_id integer, document_key uuid, of_version integer DEFAULT NULL)
 RETURNS TABLE (version integer, content text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -149,7 +150,7 @@ BEGIN
     RETURN QUERY
     SELECT v.version, v.content
     FROM rag.document_versions AS v
-    WHERE v.collection_id = collection_key AND v.document_id = document_key
+    WHERE v.collection_id = _document_versions.collection_id AND v.document_id = document_key
         AND (of_version IS NULL OR v.version = of_version)
     ORDER BY v.version DESC;
 END
@@ -160,7 +161,7 @@ $$The earlier texts of a document that are kept, the newest first; of_version: t
 
 
 CREATE OR REPLACE FUNCTION rag._keeps_version(
-    collection_key integer, document_key uuid, of_version integer)
+    collection_id integer, document_key uuid, of_version integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -168,9 +169,10 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM rag.documents AS d
-            WHERE d.collection_id = collection_key AND d.document_id = document_key
+            WHERE d.collection_id = _keeps_version.collection_id AND d.document_id = document_key
                 AND of_version IN (d.version, d.indexed_version))
-        OR EXISTS (SELECT FROM rag._document_versions(collection_key, document_key, of_version));
+        OR EXISTS (SELECT FROM rag._document_versions(_keeps_version.collection_id, document_key,
+            of_version));
 END
 $$;
 
@@ -179,14 +181,16 @@ $$Whether the text of a version of a document is there: the current one, that of
 that is kept.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._has_history(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._has_history(collection_id integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM rag.document_versions AS v WHERE v.collection_id = of_collection)
-        OR EXISTS (SELECT FROM rag.answer_log AS a WHERE a.collection_id = of_collection);
+    RETURN EXISTS (SELECT FROM rag.document_versions AS v WHERE v.collection_id =
+        _has_history.collection_id)
+        OR EXISTS (SELECT FROM rag.answer_log AS a WHERE a.collection_id =
+            _has_history.collection_id);
 END
 $$;
 

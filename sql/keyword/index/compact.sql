@@ -3,7 +3,7 @@
 -- Weights whose idf has drifted are renewed, and blocks with many deleted chunks compacted.
 
 CREATE OR REPLACE FUNCTION rag._reweigh_postings(
-    collection_key integer, row_limit integer DEFAULT 10000
+    collection_id integer, row_limit integer DEFAULT 10000
 )
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -16,10 +16,10 @@ DECLARE
 BEGIN
     WITH counts AS MATERIALIZED (
         SELECT n.word AS lexeme, n.chunks AS chunk_count
-        FROM rag._chunk_counts(collection_key, ARRAY(
+        FROM rag._chunk_counts(_reweigh_postings.collection_id, ARRAY(
             SELECT DISTINCT p.lexeme
             FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key AND p.idf IS NOT NULL
+            WHERE p.collection_id = _reweigh_postings.collection_id AND p.idf IS NOT NULL
         )) AS n
     ),
     drifted AS (
@@ -34,7 +34,7 @@ BEGIN
                 t.chunk_count, greatest(0, least(n.chunk_count, t.chunk_count))
             )) AS idf
         ) AS i
-        WHERE t.collection_id = collection_key
+        WHERE t.collection_id = _reweigh_postings.collection_id
           AND p.idf IS NOT NULL
           AND NOT rag._idf_within_tolerance(i.idf, p.idf)
         LIMIT row_limit
@@ -47,7 +47,7 @@ BEGIN
                 (d.idf_now / d.idf)::real, ARRAY[rag._keyword_block_size()]
             )::{vector}.vector)::{vector}.sparsevec
         FROM drifted AS d
-        WHERE p.collection_id = collection_key
+        WHERE p.collection_id = _reweigh_postings.collection_id
           AND p.segment = d.segment
           AND p.lexeme = d.lexeme
         RETURNING p.lexeme
@@ -66,7 +66,7 @@ them. The caller holds rag._lock_keyword. Returns the number of rows rescaled.$$
 
 
 CREATE OR REPLACE FUNCTION rag._compact_keyword(
-    collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
+    collection_id integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
 )
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -79,7 +79,7 @@ DECLARE
     _block integer;
     _compacted integer := 0;
 BEGIN
-    IF NOT rag._lock_keyword(collection_key) THEN
+    IF NOT rag._lock_keyword(_compact_keyword.collection_id) THEN
         RETURN 0;
     END IF;
     FOR _block IN
@@ -87,17 +87,17 @@ BEGIN
         FROM rag.keyword_slots AS s
         LEFT JOIN rag.chunks AS c
             ON c.collection_id = s.collection_id AND c.chunk_id = s.chunk_id
-        WHERE s.collection_id = collection_key
+        WHERE s.collection_id = _compact_keyword.collection_id
         GROUP BY 1
         HAVING count(*) - count(c.chunk_id) > dead_share * count(*)
         ORDER BY count(c.chunk_id)::double precision / count(*), 1
         LIMIT block_limit
     LOOP
-        PERFORM rag._dissolve_block(collection_key, _block);
+        PERFORM rag._dissolve_block(_compact_keyword.collection_id, _block);
         _compacted := _compacted + 1;
     END LOOP;
-    PERFORM rag._merge_keyword(collection_key);
-    PERFORM rag._reweigh_postings(collection_key);
+    PERFORM rag._merge_keyword(_compact_keyword.collection_id);
+    PERFORM rag._reweigh_postings(_compact_keyword.collection_id);
     RETURN _compacted;
 END
 $$;
@@ -199,16 +199,16 @@ $$Takes a block apart: its segments vanish and its live chunks are fresh changes
 by the caller in the same transaction (rag._compact_keyword). Statistics stay exact throughout.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._clear_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._clear_keyword(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET row_security TO off
 AS $$
 BEGIN
-    DELETE FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key;
-    DELETE FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
-    DELETE FROM rag.keyword_languages AS l WHERE l.collection_id = collection_key;
+    DELETE FROM rag.keyword_segments AS s WHERE s.collection_id = _clear_keyword.collection_id;
+    DELETE FROM rag.keyword_totals AS t WHERE t.collection_id = _clear_keyword.collection_id;
+    DELETE FROM rag.keyword_languages AS l WHERE l.collection_id = _clear_keyword.collection_id;
 END
 $$;
 

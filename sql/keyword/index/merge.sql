@@ -3,7 +3,7 @@
 -- rag._lock_keyword sees to that. Each step is one SQL statement, so every snapshot sees either the
 -- state before it or the state after it.
 
-CREATE OR REPLACE FUNCTION rag._merge_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._merge_keyword(collection_id integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -16,11 +16,11 @@ DECLARE
     _first_open integer;
     _full boolean;
 BEGIN
-    IF NOT rag._lock_keyword(collection_key) THEN
+    IF NOT rag._lock_keyword(_merge_keyword.collection_id) THEN
         RETURN 0;
     END IF;
     LOOP
-        _taken := rag._merge_changes(collection_key);
+        _taken := rag._merge_changes(_merge_keyword.collection_id);
         EXIT WHEN _taken = 0;
         _merged := _merged + _taken;
         -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
@@ -33,7 +33,7 @@ BEGIN
                            AS growing, min(s.segment) AS first_open
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
-                WHERE s.collection_id = collection_key
+                WHERE s.collection_id = _merge_keyword.collection_id
                   AND NOT s.sealed
                 GROUP BY 1, 2, 3
             ) AS o
@@ -41,9 +41,9 @@ BEGIN
                OR o.next_slot - o.first_open >= rag._keyword_seal_size()
         LOOP
             IF _full THEN
-                PERFORM rag._seal_block(collection_key, _block);
+                PERFORM rag._seal_block(_merge_keyword.collection_id, _block);
             ELSE
-                PERFORM rag._seal_frequent(collection_key, _first_open);
+                PERFORM rag._seal_frequent(_merge_keyword.collection_id, _first_open);
             END IF;
         END LOOP;
     END LOOP;
@@ -72,7 +72,7 @@ $$The block in which next_slot (of rag.keyword_totals) is; NULL where the next m
 block.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._free_block(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._free_block(collection_id integer)
 RETURNS integer
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -82,7 +82,7 @@ BEGIN
         WITH used AS MATERIALIZED (
             SELECT DISTINCT s.segment / rag._keyword_block_size() AS block
             FROM rag.keyword_segments AS s
-            WHERE s.collection_id = collection_key
+            WHERE s.collection_id = _free_block.collection_id
         )
         SELECT min(g.block)
         FROM generate_series(0, (SELECT count(*)::integer FROM used)) AS g (block)
@@ -274,7 +274,7 @@ does not see is still there to be read. The caller holds rag._lock_keyword. Retu
 taken.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._chunk_counts(collection_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._chunk_counts(collection_id integer, words text[])
 RETURNS TABLE (word text, chunks bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -288,17 +288,17 @@ BEGIN
         SELECT sum((
             SELECT sum(rag._posting_count(p.posting_or_count))
             FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key
+            WHERE p.collection_id = _chunk_counts.collection_id
               AND p.segment = s.segment
               AND p.lexeme = w.word COLLATE "C"
         )) AS chunks
         FROM rag.keyword_segments AS s
-        WHERE s.collection_id = collection_key
+        WHERE s.collection_id = _chunk_counts.collection_id
     ) AS stored ON true
     LEFT JOIN LATERAL (
         SELECT x.chunk_count
         FROM rag.keyword_removed AS x
-        WHERE x.collection_id = collection_key
+        WHERE x.collection_id = _chunk_counts.collection_id
           AND x.lexeme = w.word COLLATE "C"
         OFFSET 0
     ) AS r ON true;

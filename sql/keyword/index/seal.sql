@@ -47,7 +47,7 @@ $$The weights of one frequent lexeme in one block (thousandths of its contributi
 their top.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._seal_frequent(collection_key integer, first_slot integer)
+CREATE OR REPLACE FUNCTION rag._seal_frequent(collection_id integer, first_slot integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -58,12 +58,12 @@ SET enable_nestloop = off    -- the planner knows no sizes of the steps below: h
 AS $$
 DECLARE
     _block integer := first_slot / rag._keyword_block_size();
-    _basis record := rag._weight_basis(collection_key, _block);
+    _basis record := rag._weight_basis(_seal_frequent.collection_id, _block);
 BEGIN
     WITH words AS MATERIALIZED (
         SELECT p.lexeme AS word
         FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
+        WHERE p.collection_id = _seal_frequent.collection_id
           AND p.segment = first_slot
         GROUP BY p.lexeme
         HAVING sum(rag._posting_count(p.posting_or_count)) >= rag._keyword_frequent_from()
@@ -71,12 +71,13 @@ BEGIN
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
         FROM rag._block_idfs(
-            collection_key, _block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
+            _seal_frequent.collection_id, _block, _basis.chunks,
+                ARRAY(SELECT w.word FROM words AS w)
         ) AS f
     ),
     pieces AS (
         DELETE FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
+        WHERE p.collection_id = _seal_frequent.collection_id
           AND p.segment = first_slot
           AND p.lexeme IN (SELECT w.word FROM words AS w)
         RETURNING p.lexeme, rag._posting_list(p.posting_or_count, p.postings) AS postings
@@ -88,7 +89,8 @@ BEGIN
     )
     INSERT INTO rag.keyword_postings
         (collection_id, segment, lexeme, posting_or_count, weights, idf, top)
-    SELECT collection_key, first_slot, p.word, -p.chunks, v.block_vector, v.block_idf, v.top_weight
+    SELECT _seal_frequent.collection_id, first_slot, p.word, -p.chunks, v.block_vector,
+        v.block_idf, v.top_weight
     FROM packed AS p
     JOIN frequent AS f ON f.word = p.word
     CROSS JOIN LATERAL rag._block_weights(
@@ -101,7 +103,7 @@ BEGIN
         average_length = _basis.average_length,
         k1 = _basis.k1,
         b = _basis.b
-    WHERE s.collection_id = collection_key
+    WHERE s.collection_id = _seal_frequent.collection_id
       AND s.segment = first_slot;
 END
 $$;
@@ -114,7 +116,7 @@ So a search need not add up many postings, and few rows are written twice. The c
 rag._lock_keyword.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._seal_block(collection_key integer, block integer)
+CREATE OR REPLACE FUNCTION rag._seal_block(collection_id integer, block integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -126,12 +128,12 @@ AS $$
 DECLARE
     _first integer := block * rag._keyword_block_size();
     _beyond bigint := _first::bigint + rag._keyword_block_size();
-    _basis record := rag._weight_basis(collection_key, block);
+    _basis record := rag._weight_basis(_seal_block.collection_id, block);
 BEGIN
     WITH words AS MATERIALIZED (
         SELECT p.lexeme AS word
         FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
+        WHERE p.collection_id = _seal_block.collection_id
           AND p.segment >= _first
           AND p.segment < _beyond
         GROUP BY p.lexeme
@@ -141,12 +143,12 @@ BEGIN
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
         FROM rag._block_idfs(
-            collection_key, block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
+            _seal_block.collection_id, block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
         ) AS f
     ),
     pieces AS (
         DELETE FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
+        WHERE p.collection_id = _seal_block.collection_id
           AND p.segment >= _first
           AND p.segment < _beyond
         RETURNING p.lexeme, p.posting_or_count,
@@ -167,7 +169,8 @@ BEGIN
     )
     INSERT INTO rag.keyword_postings
         (collection_id, segment, lexeme, posting_or_count, postings, weights, idf, top)
-    SELECT collection_key, _first, x.word, x.posting_or_count, x.postings, x.weights, x.idf, x.top
+    SELECT _seal_block.collection_id, _first, x.word, x.posting_or_count, x.postings, x.weights,
+        x.idf, x.top
     FROM (
         SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1]
             ELSE -p.chunks END AS posting_or_count,
@@ -190,12 +193,12 @@ BEGIN
     ORDER BY x.word;
 
     DELETE FROM rag.keyword_segments AS s
-    WHERE s.collection_id = collection_key
+    WHERE s.collection_id = _seal_block.collection_id
       AND s.segment >= _first
       AND s.segment < _beyond;
     INSERT INTO rag.keyword_segments
         (collection_id, segment, sealed, average_length, k1, b)
-    VALUES (collection_key, _first, true, _basis.average_length, _basis.k1, _basis.b);
+    VALUES (_seal_block.collection_id, _first, true, _basis.average_length, _basis.k1, _basis.b);
 END
 $$;
 
@@ -236,7 +239,7 @@ $$One vector of a lexeme's weights in the parts of a block, all for the idf of t
 
 
 CREATE OR REPLACE FUNCTION rag._weight_basis(
-    collection_key integer, block integer,
+    collection_id integer, block integer,
     OUT chunks bigint, OUT average_length double precision, OUT k1 double precision,
     OUT b double precision
 )
@@ -258,7 +261,7 @@ BEGIN
         ORDER BY x.segment
         LIMIT 1
     ) AS s ON true
-    WHERE t.collection_id = collection_key;
+    WHERE t.collection_id = _weight_basis.collection_id;
 END
 $$;
 
@@ -269,7 +272,7 @@ chunks: the live merged chunks of the collection.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._block_idfs(
-    collection_key integer, block integer, total bigint, words text[]
+    collection_id integer, block integer, total bigint, words text[]
 )
 RETURNS TABLE (word text, idf real)
 LANGUAGE plpgsql STABLE
@@ -280,7 +283,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT n.word, CASE WHEN rag._idf_within_tolerance(i.idf, e.idf) THEN e.idf ELSE i.idf END
-    FROM rag._chunk_counts(collection_key, words) AS n
+    FROM rag._chunk_counts(_block_idfs.collection_id, words) AS n
     CROSS JOIN LATERAL (
         SELECT greatest(0.01, rag._bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS
             idf
@@ -289,12 +292,12 @@ BEGIN
         SELECT min((
             SELECT max(p.idf)
             FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key
+            WHERE p.collection_id = _block_idfs.collection_id
               AND p.segment = s.segment
               AND p.lexeme = n.word COLLATE "C"
         )) AS idf
         FROM rag.keyword_segments AS s
-        WHERE s.collection_id = collection_key
+        WHERE s.collection_id = _block_idfs.collection_id
           AND s.segment / rag._keyword_block_size() = block
           AND s.sealed
     ) AS e ON true;

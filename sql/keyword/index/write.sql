@@ -2,25 +2,25 @@
 --
 -- Writers only append to keyword_changes; everything else is written by merges (merge.sql).
 
-CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_id integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN hashtextextended('rag keyword index', collection_key);
+RETURN hashtextextended('rag keyword index', _keyword_lock.collection_id);
 
 COMMENT ON FUNCTION rag._keyword_lock IS
 $$The key of the advisory lock that merges of a collection take.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._lock_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._lock_keyword(collection_id integer)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-RETURN pg_try_advisory_xact_lock(rag._keyword_lock(collection_key));
+RETURN pg_try_advisory_xact_lock(rag._keyword_lock(_lock_keyword.collection_id));
 
 COMMENT ON FUNCTION rag._lock_keyword IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is
 taken.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._index_chunks(collection_key integer, chunk_keys bigint[],
+CREATE OR REPLACE FUNCTION rag._index_chunks(collection_id integer, chunk_keys bigint[],
                                             may_merge boolean DEFAULT true)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -34,25 +34,26 @@ BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
     SELECT c.collection_id, c.chunk_id, 1, c.lexeme_count
     FROM rag.chunks AS c
-    WHERE c.collection_id = collection_key
+    WHERE c.collection_id = _index_chunks.collection_id
       AND c.chunk_id = ANY (chunk_keys);
 
     SELECT array_agg(DISTINCT c.language) INTO _spoken
     FROM rag.chunks AS c
-    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys) AND c.language
+    WHERE c.collection_id = _index_chunks.collection_id AND c.chunk_id = ANY (chunk_keys)
+        AND c.language
         IS NOT NULL;
     IF _spoken IS NOT NULL THEN
         INSERT INTO rag.keyword_languages (collection_id, language)
-        SELECT collection_key, s.language
+        SELECT _index_chunks.collection_id, s.language
         FROM unnest(_spoken) AS s (language)
         WHERE NOT EXISTS (
             SELECT FROM rag.keyword_languages AS known
-            WHERE known.collection_id = collection_key AND known.language = s.language
+            WHERE known.collection_id = _index_chunks.collection_id AND known.language = s.language
         );
     END IF;
 
     IF may_merge THEN
-        PERFORM rag._merge_when_due(collection_key, cardinality(chunk_keys));
+        PERFORM rag._merge_when_due(_index_chunks.collection_id, cardinality(chunk_keys));
     END IF;
 END
 $$;
@@ -66,7 +67,7 @@ pieces that calls rag._merge_when_due at its end, which is quickest: it merges d
 blocks.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._unindex_chunks(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._unindex_chunks(collection_id integer, chunk_keys bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -79,13 +80,13 @@ BEGIN
     FROM (
         SELECT c.collection_id, c.chunk_id, c.lexeme_count, c.lexemes
         FROM rag.chunks AS c
-        WHERE c.collection_id = collection_key
+        WHERE c.collection_id = _unindex_chunks.collection_id
           AND c.chunk_id = ANY (chunk_keys)
         ORDER BY c.chunk_id
         FOR UPDATE
     ) AS doomed;
 
-    PERFORM rag._merge_when_due(collection_key, cardinality(chunk_keys));
+    PERFORM rag._merge_when_due(_unindex_chunks.collection_id, cardinality(chunk_keys));
 END
 $$;
 
@@ -96,7 +97,7 @@ It locks the chunks, so of two transactions that delete the same chunk only one 
 other finds it gone. Chunks that do not exist are ignored.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._merge_when_due(collection_key integer, added integer)
+CREATE OR REPLACE FUNCTION rag._merge_when_due(collection_id integer, added integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -115,11 +116,11 @@ BEGIN
     FROM (
         SELECT
         FROM rag.keyword_changes AS k
-        WHERE k.collection_id = collection_key
+        WHERE k.collection_id = _merge_when_due.collection_id
         LIMIT rag._keyword_merge_size()
     ) AS waiting;
     IF _due THEN
-        PERFORM rag._merge_keyword(collection_key);
+        PERFORM rag._merge_keyword(_merge_when_due.collection_id);
     END IF;
 END
 $$;

@@ -1,7 +1,7 @@
 -- Exact scores of given chunks, and where they come from.
 
 CREATE OR REPLACE FUNCTION rag._score_keyword(
-    collection_key integer, query_text text, chunk_keys bigint[],
+    collection_id integer, query_text text, chunk_keys bigint[],
     typo_tolerance boolean DEFAULT true
 )
 RETURNS SETOF rag.scored_chunk
@@ -9,7 +9,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _q rag.keyword_query := rag._prepare_keyword(collection_key, query_text, typo_tolerance);
+    _q rag.keyword_query := rag._prepare_keyword(_score_keyword.collection_id, query_text,
+        typo_tolerance);
 BEGIN
     IF _q.lexemes IS NOT NULL THEN
         RETURN QUERY

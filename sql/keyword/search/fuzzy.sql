@@ -62,7 +62,7 @@ $$The lexemes of single words in each language; a position is that of the word.$
 
 
 CREATE OR REPLACE FUNCTION rag._words_one_edit_away(
-    collection_key integer, mistyped text, variants text[], languages text[], listed text[],
+    collection_id integer, mistyped text, variants text[], languages text[], listed text[],
     most integer
 )
 RETURNS TABLE (lexeme text, chunks bigint, word text)
@@ -84,7 +84,8 @@ BEGIN
     SELECT k.lexeme, k.chunks, k.word
     FROM (
         SELECT f.*, count(*) OVER () AS found
-        FROM rag._known_words(collection_key, _lexed, variants, listed, most) AS f
+        FROM rag._known_words(_words_one_edit_away.collection_id, _lexed, variants, listed,
+            most) AS f
     ) AS k
     WHERE length(mistyped) >= long_enough OR k.found = 1;
 END
@@ -99,7 +100,7 @@ language are known.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._fuzzy_terms(
-    collection_key integer, query_text text, unknown text[]
+    collection_id integer, query_text text, unknown text[]
 )
 RETURNS TABLE (
     lexeme text, chunks bigint, spelling text, mistyped text, unknown_lexeme text,
@@ -113,8 +114,8 @@ AS $$
 DECLARE
     most_words CONSTANT integer := 5;
     most_forms CONSTANT integer := 3;
-    _languages text[] := ARRAY(SELECT rag._query_languages(collection_key));
-    _listed text[] := rag._listed_languages(collection_key, query_text);
+    _languages text[] := ARRAY(SELECT rag._query_languages(_fuzzy_terms.collection_id));
+    _listed text[] := rag._listed_languages(_fuzzy_terms.collection_id, query_text);
     _word record;
     _variants text[];
     _respelled text[];
@@ -135,7 +136,8 @@ BEGIN
                 _variants := _respelled || rag._respelled(_respelled);
                 RETURN QUERY
                 SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, 1.0::double precision
-                FROM rag._known_words(collection_key, rag._lex_words(_languages, _variants),
+                FROM rag._known_words(_fuzzy_terms.collection_id, rag._lex_words(_languages,
+                    _variants),
                     _variants, _listed, most_forms) AS k;
                 CONTINUE WHEN FOUND;
             END IF;
@@ -147,7 +149,8 @@ BEGIN
             ELSE rag._accent_variants(_word.word) END;
         RETURN QUERY
         SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, rag._fuzzy_weight()
-        FROM rag._words_one_edit_away(collection_key, _word.word, _variants, _languages, _listed,
+        FROM rag._words_one_edit_away(_fuzzy_terms.collection_id, _word.word, _variants,
+            _languages, _listed,
             most_forms) AS k;
     END LOOP;
 END
@@ -177,7 +180,7 @@ BEGIN
         SELECT w.unknown_lexeme::tsquery AS unknown,
             string_agg(f.term_query::text, ' | ')::tsquery AS instead
         FROM unnest(query.mistyped, query.term_queries) AS f (mistyped, term_query)
-        CROSS JOIN rag._query_languages(query.collection_key) AS k (language)
+        CROSS JOIN rag._query_languages(query.collection_id) AS k (language)
         CROSS JOIN LATERAL (
             SELECT DISTINCT rag._quoted_lexeme(u.lexeme) AS unknown_lexeme
             FROM unnest(tsvector_to_array(rag._words(k.language, f.mistyped))) AS u (lexeme)
@@ -210,7 +213,7 @@ $$Whether no policy hides documents or chunks from this role.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._spelling_in(
-    written tsvector[], spelling text, term_query tsquery, collection_key integer
+    written tsvector[], spelling text, term_query tsquery, collection_id integer
 )
 RETURNS text
 LANGUAGE plpgsql STABLE
@@ -222,7 +225,7 @@ BEGIN
         SELECT w.word
         FROM (SELECT DISTINCT unnest(tsvector_to_array(t.words)) FROM unnest(written) AS t (words))
             AS w (word)
-        CROSS JOIN rag._query_languages(collection_key) AS k (language)
+        CROSS JOIN rag._query_languages(_spelling_in.collection_id) AS k (language)
         WHERE w.word = spelling
             OR to_tsvector(k.language::regconfig, w.word) @@ term_query
         ORDER BY w.word = spelling DESC, abs(length(w.word) - length(spelling)), w.word
@@ -243,8 +246,8 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _named CONSTANT boolean := rag._sees_all_chunks();
-    _lexemes tsvector[] := (rag._read_lexemes(query.collection_key, chunk_keys)).lexemes;
-    _written tsvector[] := ARRAY(SELECT rag._written_words(query.collection_key, chunk_keys));
+    _lexemes tsvector[] := (rag._read_lexemes(query.collection_id, chunk_keys)).lexemes;
+    _written tsvector[] := ARRAY(SELECT rag._written_words(query.collection_id, chunk_keys));
 BEGIN
     RETURN (
         SELECT string_agg(format('no chunk has %s; %s searched for instead',
@@ -257,7 +260,7 @@ BEGIN
             FROM unnest(query.mistyped, query.spellings, query.term_queries, query.weights)
                 WITH ORDINALITY AS u (mistyped, spelling, term_query, weight, position)
             CROSS JOIN LATERAL rag._spelling_in(_written, u.spelling, u.term_query,
-                query.collection_key) AS w (spelling)
+                query.collection_id) AS w (spelling)
             WHERE u.mistyped IS NOT NULL AND u.weight < 1
                 AND EXISTS (SELECT FROM unnest(_lexemes) AS l (lexemes)
                             WHERE l.lexemes @@ u.term_query)

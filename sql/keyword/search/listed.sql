@@ -49,9 +49,9 @@ BEGIN
         _scoring := _scoring && matching;
     END IF;
     IF filter_indexed THEN
-        _chunks := rag._list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
+        _chunks := rag._list_indexed_matches(query.collection_id, filter_sql, _scoring, at_most);
     ELSE
-        _chunks := rag._list_matches(query.collection_key, filter_sql, _scoring, at_most);
+        _chunks := rag._list_matches(query.collection_id, filter_sql, _scoring, at_most);
     END IF;
     RETURN CASE WHEN _chunks
         IS NOT NULL THEN rag._merge_topk(query, '{}', _chunks, result_limit) END;

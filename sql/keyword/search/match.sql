@@ -33,7 +33,7 @@ COMMENT ON FUNCTION rag._pairs_spelled_out IS
 $$The text with each run of a script without word boundaries replaced by its character pairs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._match_query(collection_key integer, query_text text, match text)
+CREATE OR REPLACE FUNCTION rag._match_query(collection_id integer, query_text text, match text)
 RETURNS tsquery
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -45,7 +45,7 @@ DECLARE
     _one tsquery;
     _condition tsquery;
 BEGIN
-    FOR _language IN SELECT rag._query_languages(collection_key) LOOP
+    FOR _language IN SELECT rag._query_languages(_match_query.collection_id) LOOP
         IF match = 'all' THEN
             _words := tsvector_to_array(rag._lexemes(_language, _text));
             SELECT string_agg(rag._term_query(w.word)::text, ' & ')::tsquery

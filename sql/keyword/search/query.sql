@@ -17,7 +17,7 @@ $$What a word counts for that is searched for instead of a mistyped one that no 
 
 
 CREATE OR REPLACE FUNCTION rag._prepare_keyword(
-    collection_key integer, query_text text, typo_tolerance boolean DEFAULT true
+    collection_id integer, query_text text, typo_tolerance boolean DEFAULT true
 )
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
@@ -47,19 +47,19 @@ BEGIN
     SELECT array_agg(t.word), array_agg(t.qtf), array_agg(t.form_of),
            array_agg(rag._term_query(t.word))
     INTO _words, _qtf, _form_of, _term_queries
-    FROM rag._query_terms(collection_key, query_text) AS t;
+    FROM rag._query_terms(_prepare_keyword.collection_id, query_text) AS t;
 
     SELECT c.k1, c.b, coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0)
     INTO _q.k1, _q.b, _chunks, _lengths
     FROM rag.collections AS c
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
-    WHERE c.collection_id = collection_key;
+    WHERE c.collection_id = _prepare_keyword.collection_id;
 
     SELECT sum(f.change), sum(f.change * f.lexeme_count),
            array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
            array_agg(f.change), array_agg(f.lexemes)
     INTO _fresh, _fresh_lengths, _q.fresh_chunks, _changes, _changed_lexemes
-    FROM rag._read_changes(collection_key) AS f;
+    FROM rag._read_changes(_prepare_keyword.collection_id) AS f;
     IF _changes IS NOT NULL THEN
         _fresh_counts := ARRAY(
             SELECT sum(CASE WHEN f.lexemes @@ w.term_query THEN f.change END)
@@ -69,7 +69,7 @@ BEGIN
             ORDER BY w.position);
     END IF;
 
-    _q.collection_key := collection_key;
+    _q.collection_id := _prepare_keyword.collection_id;
     _q.chunk_count := _chunks + coalesce(_fresh, 0);
     _q.average_length := rag._mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
 
@@ -77,7 +77,7 @@ BEGIN
            array_agg(1.0::double precision)
     INTO _counts, _weights
     FROM unnest(_words, _fresh_counts) WITH ORDINALITY AS w (word, fresh, position)
-    JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word;
+    JOIN rag._chunk_counts(_prepare_keyword.collection_id, _words) AS n ON n.word = w.word;
 
     IF typo_tolerance AND 0 = ANY (_counts) THEN
         _unknown := ARRAY(
@@ -95,7 +95,8 @@ BEGIN
         INTO _fuzzy
         FROM (
             SELECT DISTINCT ON (t.lexeme) t.*, u.qtf, u.form_of
-            FROM rag._fuzzy_terms(collection_key, query_text, _unknown) WITH ORDINALITY
+            FROM rag._fuzzy_terms(_prepare_keyword.collection_id, query_text,
+                _unknown) WITH ORDINALITY
                 AS t (lexeme, chunks, spelling, mistyped, unknown_lexeme, weight, rank)
             JOIN unnest(_words, _qtf, _form_of) AS u (word, qtf, form_of)
                 ON u.word = t.unknown_lexeme
@@ -168,7 +169,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _chunks record := rag._read_lexemes(query.collection_key, chunk_keys);
+    _chunks record := rag._read_lexemes(query.collection_id, chunk_keys);
     -- plain variables: fields cost more per row
     _mean double precision := query.average_length;
     _k1 double precision := query.k1;

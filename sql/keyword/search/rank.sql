@@ -34,7 +34,7 @@ BEGIN
     LOOP
         _best := rag._merge_topk(
             query, _best,
-            rag._chunks_of_slots(query.collection_key, ARRAY(
+            rag._chunks_of_slots(query.collection_id, ARRAY(
                 SELECT slots[o.position]
                     FROM unnest(_order[_next:_next + _step - 1]) AS o (position)
             ), filter_sql),
@@ -175,7 +175,7 @@ BEGIN
     IF query.fresh_chunks IS NOT NULL THEN
         _best := rag._merge_topk(
             query, _best,
-            rag._filter_chunks(query.collection_key, query.fresh_chunks, filter_sql), result_limit
+            rag._filter_chunks(query.collection_id, query.fresh_chunks, filter_sql), result_limit
         );
     END IF;
 
@@ -187,7 +187,7 @@ BEGIN
     END IF;
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag._merge_topk(query, _best, rag._chunks_of_slots(
-            query.collection_key, _lists.rare_slots[1:_seeds], filter_sql
+            query.collection_id, _lists.rare_slots[1:_seeds], filter_sql
         ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
@@ -300,7 +300,7 @@ BEGIN
     END IF;
 
     IF match <> 'any' THEN
-        _matching := rag._match_query(query.collection_key, query_text, match);
+        _matching := rag._match_query(query.collection_id, query_text, match);
         IF match <> 'phrase' AND num_nonnulls(VARIADIC query.mistyped) > 0 THEN
             _matching := rag._match_fuzzy(query, _matching);
         END IF;
@@ -314,7 +314,7 @@ BEGIN
 
     -- 1 a filter that few chunks pass: those are listed and scored, and that is all
     IF filter_sql IS NOT NULL THEN
-        _share := rag._filter_share(query.collection_key, filter_sql);
+        _share := rag._filter_share(query.collection_id, filter_sql);
         IF rag._prefer_listing(query, _share, result_limit, filter_indexed) THEN
             _listed := rag._rank_by_listing(
                 query, filter_sql, _matching, result_limit, filter_indexed,
@@ -338,7 +338,7 @@ $$rag._rank_keyword of a query that rag._prepare_keyword made of query_text.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._rank_keyword(
-    collection_key integer, query_text text, result_limit integer DEFAULT 10,
+    collection_id integer, query_text text, result_limit integer DEFAULT 10,
     filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true,
     typo_tolerance boolean DEFAULT true
 )
@@ -350,7 +350,8 @@ BEGIN
     RETURN QUERY
     SELECT r.chunk_id, r.score
     FROM rag._rank_prepared(
-        rag._prepare_keyword(collection_key, query_text, typo_tolerance), query_text, result_limit,
+        rag._prepare_keyword(_rank_keyword.collection_id, query_text, typo_tolerance), query_text,
+            result_limit,
         filter_sql, match, filter_indexed
     ) AS r;
 END

@@ -61,9 +61,9 @@ BEGIN
                p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
                    rag._weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
-        FROM rag._read_postings(query.collection_key, query.lexemes) AS p
+        FROM rag._read_postings(query.collection_id, query.lexemes) AS p
         JOIN unnest(query.lexemes, query.factors) AS t (word, factor) ON t.word = p.word
-        JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_key
+        JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_id
             AND s.segment = p.segment
     ),
     segments AS MATERIALIZED (
@@ -192,7 +192,7 @@ BEGIN
                 ELSE p.weights::{vector}.vector OPERATOR({vector}.*)
                     rag._constant_block((t.factor / p.idf)::real) END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            JOIN rag._read_weights(query.collection_key, segment_key, query.lexemes) AS p
+            JOIN rag._read_weights(query.collection_id, segment_key, query.lexemes) AS p
                 ON p.word = t.word
             UNION ALL
             SELECT rare_vector::{vector}.vector
@@ -209,7 +209,7 @@ rare_vector: what the rare lexemes contribute, in the same form.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._block_gate(
-    collection_key integer, segment_key integer, required text[]
+    collection_id integer, segment_key integer, required text[]
 )
 RETURNS bit varying
 LANGUAGE plpgsql STABLE
@@ -218,7 +218,7 @@ AS $$
 BEGIN
     RETURN (
         SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
-        FROM rag._read_weights(collection_key, segment_key, required) AS p
+        FROM rag._read_weights(_block_gate.collection_id, segment_key, required) AS p
     );
 END
 $$;
@@ -257,7 +257,7 @@ BEGIN
             SELECT CASE WHEN cardinality(required) = 0 THEN
                 {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                    ELSE {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
-                        & rag._block_gate(query.collection_key, t.segment, required) END AS passed
+                        & rag._block_gate(query.collection_id, t.segment, required) END AS passed
             OFFSET 0
         ) AS b
         CROSS JOIN LATERAL (

@@ -1,7 +1,7 @@
 -- Slots of the keyword index, by which the chunks of a collection are listed and sampled.
 
 CREATE OR REPLACE FUNCTION rag._chunks_of_slots(
-    collection_key integer, slots integer[], filter_sql text
+    collection_id integer, slots integer[], filter_sql text
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -16,7 +16,7 @@ BEGIN
         RETURN (
             SELECT array_agg(k.chunk_id)
             FROM rag.keyword_slots AS k
-            WHERE k.collection_id = collection_key AND k.slot = ANY (slots)
+            WHERE k.collection_id = _chunks_of_slots.collection_id AND k.slot = ANY (slots)
         );
     END IF;
     EXECUTE format(
@@ -26,7 +26,7 @@ BEGIN
         ' CROSS JOIN LATERAL (SELECT x.* FROM rag.chunks AS x'
         ' WHERE x.collection_id = $1 AND x.chunk_id = s.chunk_id OFFSET 0) AS c WHERE (%s)',
         filter_sql
-    ) INTO _chunks USING collection_key, slots;
+    ) INTO _chunks USING _chunks_of_slots.collection_id, slots;
     RETURN _chunks;
 END
 $$;
@@ -37,7 +37,7 @@ $$The chunks that hold these slots and pass a filter (as in rag._filter_chunks).
 OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._sample_slots(collection_key integer, sample_size integer)
+CREATE OR REPLACE FUNCTION rag._sample_slots(collection_id integer, sample_size integer)
 RETURNS integer[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -51,11 +51,11 @@ BEGIN
     SELECT rag._growing_block(t.next_slot), t.next_slot % _size
     INTO _growing, _filled
     FROM rag.keyword_totals AS t
-    WHERE t.collection_id = collection_key;
+    WHERE t.collection_id = _sample_slots.collection_id;
     SELECT coalesce(array_agg(DISTINCT s.segment / _size), '{}')
     INTO _blocks
     FROM rag.keyword_segments AS s
-    WHERE s.collection_id = collection_key
+    WHERE s.collection_id = _sample_slots.collection_id
       AND s.segment / _size IS DISTINCT FROM _growing;
     _filled := CASE WHEN _growing IS NULL THEN 0 ELSE _filled END;
     IF cardinality(_blocks) = 0 AND _filled = 0 THEN

@@ -1,6 +1,6 @@
 -- Which words the chunks of a collection write.
 
-CREATE OR REPLACE FUNCTION rag._known_lexemes(collection_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._known_lexemes(collection_id integer, words text[])
 RETURNS TABLE (word text, chunks bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -10,7 +10,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _segments integer[] := ARRAY(
-        SELECT s.segment FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key);
+        SELECT s.segment FROM rag.keyword_segments AS s WHERE s.collection_id =
+            _known_lexemes.collection_id);
 BEGIN
     RETURN QUERY
     SELECT k.lexeme, (k.chunks - coalesce(r.chunk_count, 0))::bigint
@@ -19,11 +20,11 @@ BEGIN
         FROM (
             SELECT p.lexeme, rag._posting_count(p.posting_or_count) AS chunks
             FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key AND p.segment = ANY (_segments)
+            WHERE p.collection_id = _known_lexemes.collection_id AND p.segment = ANY (_segments)
                 AND p.lexeme = ANY (words)
             UNION ALL
             SELECT l.lexeme, f.change
-            FROM rag._read_changes(collection_key) AS f
+            FROM rag._read_changes(_known_lexemes.collection_id) AS f
             CROSS JOIN LATERAL unnest(tsvector_to_array(f.lexemes)) AS l (lexeme)
             WHERE l.lexeme = ANY (words)
         ) AS u
@@ -32,7 +33,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT x.chunk_count
         FROM rag.keyword_removed AS x
-        WHERE x.collection_id = collection_key AND x.lexeme = k.lexeme COLLATE "C"
+        WHERE x.collection_id = _known_lexemes.collection_id AND x.lexeme = k.lexeme COLLATE "C"
         OFFSET 0
     ) AS r ON true
     WHERE k.chunks > coalesce(r.chunk_count, 0);
@@ -44,7 +45,7 @@ $$Those of many lexemes that chunks of the collection contain, and how many do.$
 
 
 CREATE OR REPLACE FUNCTION rag._some_chunks_with(
-    collection_key integer, wanted_lexeme text, most integer
+    collection_id integer, wanted_lexeme text, most integer
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -54,17 +55,17 @@ SET enable_seqscan = off
 AS $$
 DECLARE
     _chunks bigint[] := ARRAY(
-        SELECT f.chunk_id FROM rag._read_changes(collection_key) AS f
+        SELECT f.chunk_id FROM rag._read_changes(_some_chunks_with.collection_id) AS f
         WHERE f.change = 1 AND f.lexemes @@ rag._term_query(wanted_lexeme)
         LIMIT most);
 BEGIN
     IF cardinality(_chunks) = most THEN
         RETURN _chunks;
     END IF;
-    RETURN _chunks || rag._chunks_of_slots(collection_key, ARRAY(
+    RETURN _chunks || rag._chunks_of_slots(_some_chunks_with.collection_id, ARRAY(
         SELECT u.slot
         FROM rag.keyword_segments AS s
-        JOIN rag.keyword_postings AS p ON p.collection_id = collection_key
+        JOIN rag.keyword_postings AS p ON p.collection_id = _some_chunks_with.collection_id
             AND p.segment = s.segment AND p.lexeme = wanted_lexeme COLLATE "C"
         CROSS JOIN LATERAL (
             SELECT (l.posting >> 32)::integer
@@ -73,7 +74,7 @@ BEGIN
             SELECT p.segment - p.segment % rag._keyword_block_size() + m.ordinal[1]::integer - 1
             FROM regexp_matches(left(p.weights::text, 12 * most), E'(\\d+):', 'g') AS m (ordinal)
         ) AS u (slot)
-        WHERE s.collection_id = collection_key
+        WHERE s.collection_id = _some_chunks_with.collection_id
         LIMIT most), NULL);
 END
 $$;
@@ -82,7 +83,7 @@ COMMENT ON FUNCTION rag._some_chunks_with IS
 $$Some chunks that contain a lexeme, or did until they were deleted.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._written_words(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._written_words(collection_id integer, chunk_keys bigint[])
 RETURNS SETOF tsvector
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -95,8 +96,8 @@ BEGIN
         coalesce(d.title, ''), c.heading, rag._in_context(c.context, c.content)))
     FROM rag.chunks AS c
     LEFT JOIN rag.documents AS d
-        ON d.collection_id = collection_key AND d.document_id = c.document_id
-    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys);
+        ON d.collection_id = _written_words.collection_id AND d.document_id = c.document_id
+    WHERE c.collection_id = _written_words.collection_id AND c.chunk_id = ANY (chunk_keys);
 END
 $$;
 
@@ -105,7 +106,7 @@ $$The words of chunks as they are written, in lower case.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._find_written(
-    collection_key integer, wanted_lexeme text, words text[]
+    collection_id integer, wanted_lexeme text, words text[]
 )
 RETURNS text
 LANGUAGE plpgsql STABLE
@@ -114,8 +115,8 @@ AS $$
 BEGIN
     RETURN (
         SELECT w.word
-        FROM rag._written_words(collection_key,
-            rag._some_chunks_with(collection_key, wanted_lexeme, 10)) AS c (written)
+        FROM rag._written_words(_find_written.collection_id,
+            rag._some_chunks_with(_find_written.collection_id, wanted_lexeme, 10)) AS c (written)
         JOIN unnest(words) WITH ORDINALITY AS w (word, position)
             ON c.written @@ rag._term_query(w.word)
         ORDER BY w.position
@@ -129,7 +130,7 @@ NULL where none does.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._known_words(
-    collection_key integer, lexed tsvector[], words text[], listed text[], most integer
+    collection_id integer, lexed tsvector[], words text[], listed text[], most integer
 )
 RETURNS TABLE (lexeme text, chunks bigint, word text)
 LANGUAGE plpgsql STABLE
@@ -141,7 +142,7 @@ BEGIN
     RETURN QUERY
     WITH known AS MATERIALIZED (
         SELECT s.word AS lexeme, s.chunks
-        FROM rag._known_lexemes(collection_key, ARRAY(
+        FROM rag._known_lexemes(_known_words.collection_id, ARRAY(
             SELECT unnest(tsvector_to_array(v.lexemes)) FROM unnest(lexed) AS v (lexemes)
         )) AS s
         ORDER BY s.chunks DESC, s.word COLLATE "C"
@@ -164,7 +165,7 @@ BEGIN
             (SELECT u.word FROM unnest(f.words) WITH ORDINALITY AS u (word, position)
              WHERE u.word = ANY ((SELECT o.words FROM ordinary AS o)::text[])
              ORDER BY u.position LIMIT 1),
-            rag._find_written(collection_key, f.lexeme, f.words)) AS word
+            rag._find_written(_known_words.collection_id, f.lexeme, f.words)) AS word
         FROM forms AS f
         OFFSET 0
     ) AS w

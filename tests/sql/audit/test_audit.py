@@ -245,7 +245,7 @@ def test_more_chunks_than_the_sample_are_announced(connection: Connection) -> No
 
 def test_a_check_that_fails_does_not_stop_the_others(connection: Connection) -> None:
     connection.execute(
-        """CREATE OR REPLACE FUNCTION rag._audit_metadata(of_collection integer)
+        """CREATE OR REPLACE FUNCTION rag._audit_metadata(collection_id integer)
            RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
            LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no such thing'; END $$"""
     )

@@ -342,7 +342,7 @@ def test_what_an_earlier_text_said_is_superseded(connection: Connection, chunks:
     with connection.transaction(force_rollback=True):
         connection.execute(
             """CREATE OR REPLACE FUNCTION rag._document_versions(
-                   collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+                   collection_id integer, document_key uuid, of_version integer DEFAULT NULL)
                RETURNS TABLE (version integer, content text) LANGUAGE sql STABLE
                AS $$SELECT 1, 'Signs: the lift stops at 0 degrees.'$$"""
         )
@@ -357,7 +357,7 @@ def test_every_earlier_text_that_is_kept_is_looked_at(
     with connection.transaction(force_rollback=True):
         connection.execute(
             """CREATE OR REPLACE FUNCTION rag._document_versions(
-                   collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+                   collection_id integer, document_key uuid, of_version integer DEFAULT NULL)
                RETURNS TABLE (version integer, content text) LANGUAGE sql STABLE
                AS $$SELECT n, CASE n WHEN 1 THEN 'Signs: the lift stops at 0 degrees.'
                     ELSE 'Text ' || n END FROM generate_series(15, 1, -1) AS n$$"""
@@ -376,7 +376,7 @@ def test_a_quote_whose_chunks_are_gone_is_looked_for_in_the_texts_that_are_kept(
     with connection.transaction(force_rollback=True):
         connection.execute(
             """CREATE OR REPLACE FUNCTION rag._document_versions(
-                   collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+                   collection_id integer, document_key uuid, of_version integer DEFAULT NULL)
                RETURNS TABLE (version integer, content text) LANGUAGE sql STABLE
                AS $$SELECT 1, 'Signs: somebody reads the third part of it.'$$"""
         )

@@ -16,7 +16,7 @@ from rag_pg.types import SHORT
 
 QUESTION = {"collection", "query_text", "query_embedding", "expected_space"}
 BY_NAME = {"result_limit", "metadata_filter"}  # what the companions take by name too
-FILLED_IN = {"collection_key", "filter_sql", "filter_indexed", "filter_undeclared"}
+FILLED_IN = {"collection_id", "filter_sql", "filter_indexed", "filter_undeclared"}
 
 
 def arguments(connection: Connection[Any], function: str) -> set[str]:
@@ -65,7 +65,7 @@ def test_companions_take_the_rest_as_options(connection: Connection[Any], functi
         ({"fusion": 1}, "option fusion is 1"),
         ({"boosts": {}}, r"option boosts is \{\}"),
         ({"duplicates": "yes"}, 'option duplicates is "yes"'),
-        ({"collection_key": 1}, 'no option "collection_key"'),
+        ({"collection_id": 1}, 'no option "collection_id"'),
         ({"result_limit": 1}, 'no option "result_limit"'),
         ({"fusion": "best"}, "unknown fusion 'best'"),
     ],
