@@ -94,15 +94,13 @@ BEGIN
         _error := NULL;
         BEGIN
             SELECT coalesce(jsonb_agg(jsonb_build_object('chunk_id', h.chunk_id, 'score', h.score)
-                       ORDER BY h.n), '[]'),
+                       ORDER BY h.ordinality), '[]'),
                    max(1 - h.vector_distance) FILTER (WHERE _space.distance = 'cosine')
             INTO _hits, _confidence
             FROM rag._search_hits(rag._check_search_arguments(
                 evaluate_search.collection, _query.question, _query.embedding,
                 evaluate_search.result_limit, evaluate_search.metadata_filter,
-                evaluate_search.options)) WITH ORDINALITY
-                AS h (chunk_id, document_id, uri, title, heading, content, metadata, score,
-                    vector_rank, vector_distance, keyword_rank, keyword_score, n);
+                evaluate_search.options)) WITH ORDINALITY AS h;
         EXCEPTION WHEN SQLSTATE 'RG004' OR data_exception THEN
             -- What holds for all questions, as a limit out of range, is wrong with the call.
             IF _query.n = 1 THEN

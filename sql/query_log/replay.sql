@@ -20,17 +20,15 @@ BEGIN
             SELECT DISTINCT ON (f.key) f.key, f.uri, f.chunk_id,
                 CASE WHEN by_document THEN dense_rank() OVER (ORDER BY f.first) ELSE f.n END AS rank
             FROM (
-                SELECT s.uri, s.chunk_id, s.n, x.key,
-                    min(s.n) OVER (PARTITION BY x.key) AS first
+                SELECT s.uri, s.chunk_id, s.ordinality AS n, x.key,
+                    min(s.ordinality) OVER (PARTITION BY x.key) AS first
                 FROM rag._search_hits(rag._check_search_arguments(
                     _replay_search.collection, _replay_search.query_text,
                     _replay_search.query_embedding, _replay_search.result_limit,
-                    _replay_search.metadata_filter, _replay_search.options)) WITH ORDINALITY
-                    AS s (chunk_id, document_id, uri, title, heading, content, metadata, score,
-                        vector_rank, vector_distance, keyword_rank, keyword_score, n),
+                    _replay_search.metadata_filter, _replay_search.options)) WITH ORDINALITY AS s,
                 LATERAL (SELECT CASE WHEN by_document THEN s.uri ELSE s.chunk_id::text END AS key)
                     AS x
-                WHERE s.n <= k
+                WHERE s.ordinality <= k
             ) AS f
             ORDER BY f.key, f.n
         ) AS h);

@@ -111,22 +111,19 @@ BEGIN
     IF _space.distance = 'cosine' THEN
         RETURN ARRAY(
             SELECT (nullif(1 - c.vector_distance, 'NaN') - _mean) * _factor
-            FROM unnest(candidates) WITH ORDINALITY
-                AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
-                    rank)
-            ORDER BY c.rank
+            FROM unnest(candidates) WITH ORDINALITY AS c
+            ORDER BY c.ordinality
         );
     END IF;
     RETURN ARRAY(
         SELECT CASE WHEN c.vector_distance IS NOT NULL
                     THEN (nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding),
                         'NaN') - _mean) * _factor END
-        FROM unnest(candidates) WITH ORDINALITY
-            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
+        FROM unnest(candidates) WITH ORDINALITY AS c
         LEFT JOIN rag._read_vectors(_space.space_id,
             ARRAY(SELECT x.chunk_id FROM unnest(candidates) AS x)) AS e
             ON e.chunk_id = c.chunk_id
-        ORDER BY c.rank
+        ORDER BY c.ordinality
     );
 END
 $$;

@@ -94,16 +94,14 @@ BEGIN
                     rag._cosine_similarities(_request, _candidates))::numeric, 4) END),
         'hits', coalesce((
             SELECT jsonb_agg(jsonb_build_object(
-                'rank', _request.result_offset + h.rank, 'chunk_id', h.chunk_id, 'uri', d.uri,
+                'rank', _request.result_offset + h.ordinality, 'chunk_id', h.chunk_id, 'uri', d.uri,
                     'heading', c.heading, 'score', h.score,
                 'vector', CASE WHEN _vector IS NOT NULL THEN jsonb_build_object(
                     'rank', h.vector_rank, 'distance', nullif(h.vector_distance, 'NaN')) END,
                 'keyword', CASE WHEN _keyword IS NOT NULL THEN jsonb_build_object(
                     'rank', h.keyword_rank, 'score', h.keyword_score, 'terms', k.terms) END)
-                        ORDER BY h.rank)
-            FROM unnest(_hits) WITH ORDINALITY
-                AS h (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
-                    rank)
+                        ORDER BY h.ordinality)
+            FROM unnest(_hits) WITH ORDINALITY AS h
             JOIN rag.chunks AS c ON c.collection_id = _key AND c.chunk_id = h.chunk_id
             JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
             LEFT JOIN (
@@ -248,9 +246,8 @@ BEGIN
     END IF;
 
     SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
-    SELECT h.rank INTO _hit_rank
-    FROM unnest(_hits) WITH ORDINALITY AS h (chunk_id, score, vector_rank, vector_distance,
-        keyword_rank, keyword_score, rank)
+    SELECT h.ordinality INTO _hit_rank
+    FROM unnest(_hits) WITH ORDINALITY AS h
     WHERE h.chunk_id = why_not.chunk_id;
     SELECT r.* INTO _candidate
     FROM (SELECT array_agg(g) AS all_of

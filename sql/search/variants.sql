@@ -17,21 +17,18 @@ BEGIN
         _request.per_document := NULL;
         _request.duplicates := true;
         _found := _found || ARRAY(
-            SELECT ROW(c.chunk_id, rag._rrf(c.rank, _request.rrf_k), c.vector_rank,
+            SELECT ROW(c.chunk_id, rag._rrf(c.ordinality, _request.rrf_k), c.vector_rank,
                 c.vector_distance, c.keyword_rank, c.keyword_score)::rag.candidate
-            FROM rag._rank_hybrid(_request) WITH ORDINALITY
-                AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
-                    rank)
-            ORDER BY c.rank);
+            FROM rag._rank_hybrid(_request) WITH ORDINALITY AS c
+            ORDER BY c.ordinality);
     END LOOP;
     RETURN QUERY
-    SELECT f.chunk_id, sum(f.score ORDER BY f.rank),
-           (array_agg(f.vector_rank ORDER BY f.rank))[1],
-           (array_agg(f.vector_distance ORDER BY f.rank))[1],
-           (array_agg(f.keyword_rank ORDER BY f.rank))[1],
-           (array_agg(f.keyword_score ORDER BY f.rank))[1]
-    FROM unnest(_found) WITH ORDINALITY
-        AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
+    SELECT f.chunk_id, sum(f.score ORDER BY f.ordinality),
+           (array_agg(f.vector_rank ORDER BY f.ordinality))[1],
+           (array_agg(f.vector_distance ORDER BY f.ordinality))[1],
+           (array_agg(f.keyword_rank ORDER BY f.ordinality))[1],
+           (array_agg(f.keyword_score ORDER BY f.ordinality))[1]
+    FROM unnest(_found) WITH ORDINALITY AS f
     GROUP BY f.chunk_id
     ORDER BY 2 DESC, 1;
 END
@@ -61,9 +58,7 @@ BEGIN
         RETURN;
     END IF;
     _kept := rag._distinct_chunks(_first.collection_id,
-        ARRAY(SELECT f.chunk_id FROM unnest(_found) WITH ORDINALITY
-                  AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank,
-                      keyword_score, rank) ORDER BY f.rank),
+        ARRAY(SELECT f.chunk_id FROM unnest(_found) WITH ORDINALITY AS f ORDER BY f.ordinality),
         _first.per_document, _first.duplicates,
         CASE WHEN _first.diversity = 0 THEN _last END);
     IF _first.diversity > 0 THEN
@@ -133,14 +128,13 @@ BEGIN
     RETURN QUERY
     SELECT h.*
     FROM (
-        SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
-               array_agg(r.score ORDER BY r.rank) AS scores,
-               array_agg(r.vector_rank ORDER BY r.rank) AS vector_ranks,
-               array_agg(r.vector_distance ORDER BY r.rank) AS distances,
-               array_agg(r.keyword_rank ORDER BY r.rank) AS keyword_ranks,
-               array_agg(r.keyword_score ORDER BY r.rank) AS keyword_scores
-        FROM rag._rank_variants(_requests) WITH ORDINALITY
-            AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
+        SELECT array_agg(r.chunk_id ORDER BY r.ordinality) AS ids,
+               array_agg(r.score ORDER BY r.ordinality) AS scores,
+               array_agg(r.vector_rank ORDER BY r.ordinality) AS vector_ranks,
+               array_agg(r.vector_distance ORDER BY r.ordinality) AS distances,
+               array_agg(r.keyword_rank ORDER BY r.ordinality) AS keyword_ranks,
+               array_agg(r.keyword_score ORDER BY r.ordinality) AS keyword_scores
+        FROM rag._rank_variants(_requests) WITH ORDINALITY AS r
     ) AS a,
     LATERAL rag._make_hits((_requests[1]).collection_id, a.ids, a.scores, a.vector_ranks,
         a.distances, a.keyword_ranks, a.keyword_scores) AS h;
