@@ -61,7 +61,7 @@ recall  share of them that was found, the mean
 lower_bound  of its 95 % interval
 upper_bound  of its 95 % interval
 set_ef_search  what was set for the space; NULL: chosen by size
-advised_ef_search  the first value tried that reaches the target, else the last; NULL: none tried$$),
+advised_ef_search  the first value tried that reaches the target, else the last; NULL: no trial$$),
 ('answer_feedback',
  'What people say of logged answers.
 Gone with the answer.',
