@@ -270,7 +270,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
             present,
             f"{summary}; {percent(plain['markdown'], total)} are Markdown stored as text/plain, so"
             " their headings are cut as prose",
-            "measured: docs/decisions.md: title and headings in front of a chunk change recall by"
+            "measured: docs/decisions: title and headings in front of a chunk change recall by"
             " 0.007 at most; they are shown with a hit",
             **changed(method="markdown"),
         )
@@ -296,7 +296,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
         evidence = "measured: docs/guides/enrich.md: no other setting found more"
         if kinds.get("conversation", 0) > 0.5 * total:
             evidence = (
-                "measured: docs/decisions.md, chat logs: recall 0.973 by auto, 0.979 by"
+                "measured: docs/decisions, chat logs: recall 0.973 by auto, 0.979 by"
                 " conversation (standard error 0.02): no difference is shown"
             )
         elif kinds.get("code", 0) > 0.5 * total:

@@ -204,7 +204,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._parts_amount(text, text) IS
+COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
 magnitude or the currency behind it, or from the currency before it (codes of ISO 4217).$$;
 
