@@ -164,9 +164,11 @@ def _routines(connection: psycopg.Connection[Any]) -> Iterator[Routine]:
         """
         SELECT p.proname, p.prokind, pg_get_function_arguments(p.oid),
                pg_get_function_result(p.oid),
-               f.description, f.circle, f.first_steps, f.topic, f.purpose, f.example
-        FROM rag._public_functions() WITH ORDINALITY AS f
-        JOIN pg_proc AS p ON p.pronamespace = 'rag'::regnamespace AND p.proname = f.function_name
+               split_part(obj_description(p.oid, 'pg_proc'), E'\\nCircle: ', 1),
+               f.circle, CASE WHEN f.ordinality <= 12 THEN f.ordinality END, f.topic, f.purpose,
+               f.example
+        FROM rag.help() WITH ORDINALITY AS f
+        JOIN pg_proc AS p ON p.oid = f.function::regproc
         ORDER BY f.ordinality
         """
     )

@@ -1,33 +1,7 @@
 -- What a user of psql sees first: every public function with what it does and a call that runs.
-
-CREATE OR REPLACE FUNCTION rag._public_functions()
-RETURNS TABLE (function_name text, circle text, first_steps integer, topic text, purpose text,
-    description text, example text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT p.proname::text, c.part[2], c.part[3]::integer, c.part[4],
-        rtrim(substring(replace(c.part[1], E'\n', ' ') FROM '^.*?[.:;](?= |$)'), '.:;'),
-        c.part[1], c.part[5]
-    FROM pg_proc AS p
-    CROSS JOIN LATERAL regexp_match(obj_description(p.oid, 'pg_proc'),
-        E'^(.*)\nCircle: (\\w+) ?(\\d*), ([^\n]+)[.]\n(.*)$') AS m (part)
-    CROSS JOIN LATERAL (
-        SELECT ARRAY[m.part[1], m.part[2], nullif(m.part[3], ''), m.part[4], m.part[5]]) AS c (part)
-    WHERE p.pronamespace = 'rag'::regnamespace AND NOT starts_with(p.proname, '_')
-    ORDER BY c.part[3]::integer, c.part[2] <> 'application', c.part[2] DESC, c.part[4], p.proname;
-END
-$$;
-
-COMMENT ON FUNCTION rag._public_functions IS
-$$The public functions as their comments describe them, in the order of rag.help.
-
-A comment ends with a line "Circle: application, Search." and an example that runs. circle: who
-calls it: application, worker or client (a client that does what rag_pg's own does). A number after
-the circle is the place among the functions to begin with. purpose: the first sentence.$$;
-
+--
+-- The comment of one ends with a line "Circle: application, Search." and an example that runs. A
+-- number after the circle is its place among the functions to begin with.
 
 CREATE OR REPLACE FUNCTION rag.help(about text DEFAULT NULL)
 RETURNS TABLE (topic text, function text, purpose text, example text, circle text)
@@ -41,11 +15,22 @@ DECLARE
             to_tsvector('pg_catalog.english', translate(about, '_.', '  ')))) AS w (word));
 BEGIN
     RETURN QUERY
-    WITH listed AS (
-        SELECT f.*, row_number() OVER () AS n,
+    WITH public AS (
+        SELECT p.proname::text AS function_name, c.part[2] AS circle, c.part[4] AS topic,
+            rtrim(substring(replace(c.part[1], E'\n', ' ') FROM '^.*?[.:;](?= |$)'), '.:;')
+                AS purpose,
+            c.part[1] AS description, c.part[5] AS example,
+            row_number() OVER (ORDER BY nullif(c.part[3], '')::integer,
+                c.part[2] <> 'application', c.part[2] DESC, c.part[4], p.proname) AS n
+        FROM pg_proc AS p
+        CROSS JOIN LATERAL regexp_match(obj_description(p.oid, 'pg_proc'),
+            E'^(.*)\nCircle: (\\w+) ?(\\d*), ([^\n]+)[.]\n(.*)$') AS c (part)
+        WHERE p.pronamespace = 'rag'::regnamespace AND NOT starts_with(p.proname, '_')
+    ), listed AS (
+        SELECT f.*,
             coalesce(lower(about) IN (lower(f.topic), f.circle, 'rag.' || f.function_name)
                 OR starts_with(f.function_name, lower(about)), true) AS is_named
-        FROM rag._public_functions() AS f
+        FROM public AS f
     ), described AS (
         SELECT l.*, setweight(to_tsvector('pg_catalog.english',
                     replace(l.function_name, '_', ' ')), 'A')

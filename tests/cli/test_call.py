@@ -253,7 +253,7 @@ def test_a_value_is_bound_whatever_it_holds(cli: Cli) -> None:
 
 
 def test_procedures_are_called_outside_of_a_transaction(cli: Cli, world: str) -> None:
-    done = cli("maintain_in_steps")
+    done = cli("maintain")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "done\n")
     assert "no worker" in complaint(
         cli("search_text", "collection=docs", "question=fish", "timeout=0.01")
