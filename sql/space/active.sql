@@ -210,7 +210,7 @@ space and the active one; error RG010 says where it is worse, and nothing is cha
 goes on without them, and is recorded; a space that was active before is not measured. An index
 that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
-see rag._assert_active_space.
+rag.search refuses those of another where expected_space says so.
 Circle: application, Embedding spaces.
 SELECT rag.activate_space(2, forced => true)$$;
 
