@@ -39,7 +39,7 @@ BEGIN ATOMIC
     ) AS g (kinds, rights, tables), unnest(g.kinds) AS a (access);
 END;
 
-COMMENT ON FUNCTION rag._access_rights() IS
+COMMENT ON FUNCTION rag._access_rights IS
 $$What a kind of use may do with the tables, beside reading them.$$;
 
 
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._apply_access(text, text) IS
+COMMENT ON FUNCTION rag._apply_access IS
 $$Grant a role the rights of a kind of use, as this release's functions and tables need them.$$;
 
 
@@ -114,7 +114,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_access_call(text, text) IS
+COMMENT ON FUNCTION rag._check_access_call IS
 $$Error 42501 unless the caller owns the tables, RG001 for an unknown access, RG002 where the role
 is not there.$$;
 
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.grant_access(text, text) IS
+COMMENT ON FUNCTION rag.grant_access IS
 $$Give a role the rights of a kind of use.
 Every upgrade gives them again, so that they cover what it adds.
 
@@ -164,7 +164,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.revoke_access(text, text) IS
+COMMENT ON FUNCTION rag.revoke_access IS
 $$Take the rights of a kind of use from a role.
 And what else it was granted in schema rag; those of the other kinds that it has stay.
 
@@ -186,7 +186,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_access() IS
+COMMENT ON FUNCTION rag.list_access IS
 $$Which roles have which rights.
 Those that rag.grant_access gave, and whether the role is there.
 Circle: application, Maintenance and versions.
@@ -204,5 +204,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._renew_access() IS
+COMMENT ON FUNCTION rag._renew_access IS
 $$Give every role its rights again: an upgrade made functions and tables.$$;
