@@ -50,7 +50,7 @@ class Spaces(Statements):
     def cosine_spread(self, collection_id: int) -> CosineSpread | None:
         """How the cosines of the active space are spread; None: it is not measured."""
         columns = ("similarity_mean", "similarity_spread")
-        for mean, spread in self.tuples(columns, "_active_space", of_collection=collection_id):
+        for mean, spread in self.tuples(columns, "_active_space", collection_id=collection_id):
             return None if mean is None else CosineSpread(mean=mean, spread=spread)
         return None
 

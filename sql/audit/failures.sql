@@ -116,8 +116,8 @@ BEGIN
             _f.questions, CASE WHEN _f.gone > 0 THEN format('; of %s the judged text is gone',
                 _f.gone) ELSE '' END, _run.run_id),
         CASE WHEN _f.gone > 0.5 * _f.missed AND _f.gone > 0
-             THEN format('mend the set first: rag-pg call eval_drift set_name=%s collection=%s', rag._shell_word(set_name),
-                 rag._shell_word(collection))
+             THEN format('mend the set first: rag-pg call eval_drift set_name=%s collection=%s',
+                 rag._shell_word(set_name), rag._shell_word(collection))
              ELSE 'more hits (--limit 50) with --rerank; then --rewrite; then another model or '
                  'smaller chunks; it should move recall' END,
         jsonb_build_object('run', _run.run_id, 'questions', _f.questions, 'missed', _f.missed,

@@ -176,8 +176,8 @@ BEGIN
         RAISE EXCEPTION '% of % questions of set % have no stored vector of model % (space %)',
             _without, _queries, quote_literal(_set.name), _space.model, _space.space_id
         USING ERRCODE = 'RG007', HINT = format('rag-pg eval run %s %s --keep-vectors --space %s '
-            'stores them (rag.put_eval_embeddings); forced => true goes on without the gate', _set.name,
-            _collection.name, _space.space_id);
+            'stores them (rag.put_eval_embeddings); forced => true goes on without the gate',
+            _set.name, _collection.name, _space.space_id);
     END IF;
     SELECT max(r.run_id) INTO _run
     FROM rag._equal_runs(_set.name, _collection.name) AS r
