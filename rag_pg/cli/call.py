@@ -26,6 +26,7 @@ from rag_pg.cli.terminal import (
     write_filled,
     write_message,
 )
+from rag_pg.config import SCHEMA
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -114,17 +115,17 @@ def _list(database: Database, about: str | None) -> None:
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    return str(row["function"]).removeprefix("rag.")
+    return str(row["function"]).removeprefix(f"{SCHEMA}.")
 
 
 def find_function(database: Database, name: str) -> FunctionInfo:
     known = database.public_functions()
-    wanted = name.removeprefix("rag.")
+    wanted = name.removeprefix(f"{SCHEMA}.")
     if wanted not in known:
         raise InvalidInput(
             f"there is no public function {name!r}{_meant(wanted, known)}; rag-pg call lists them"
         )
-    (found,) = database.find_functions("rag", wanted)
+    (found,) = database.find_functions(SCHEMA, wanted)
     return found
 
 
@@ -267,7 +268,9 @@ def _shown(value: Any) -> str:
 
 def describe(database: Database, function: FunctionInfo) -> None:
     """Print how a function is called, its comment, its arguments and what it gives."""
-    listed = [row for row in database.help(f"rag.{function.name}") if _short(row) == function.name]
+    listed = [
+        row for row in database.help(f"{SCHEMA}.{function.name}") if _short(row) == function.name
+    ]
     example = listed[0]["example"] if listed else None
     if as_json.get():
         listing([{
