@@ -38,7 +38,7 @@ from rag_pg.ingest import (
     work_queue,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.search import Rewritten, SearchOptions, accounted, check_names, meter_search
+from rag_pg.search import Rewritten, SearchOptions, check_names
 from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
@@ -378,18 +378,15 @@ class Collection:
 
         Raises: InvalidInput (an unknown rewrite or time zone, a turn that is none), InvalidQuery.
         """
-        asked: SearchOptions = {"rewrite": rewrite, "history": history, "helper_llm": helper_llm}
-        with accounted(self.rag.database, self.name, "search") as account:
-            meter_search(asked, self.rag.models, account)
-            return self._opened.searcher.rewrite(
-                question,
-                rewrite,
-                history=history,
-                helper_llm=asked["helper_llm"],
-                filter=filter,
-                now=now,
-                time_zone=time_zone,
-            )
+        asked: SearchOptions = {
+            "rewrite": rewrite,
+            "history": history,
+            "helper_llm": helper_llm,
+            "filter": filter,
+            "now": now,
+            "time_zone": time_zone,
+        }
+        return self._opened.searcher.preview(question, asked)
 
     def snippets(
         self,

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
-from rag_pg.answer import CALLERS_OPTIONS, AskOptions
+from rag_pg.answer import read_request
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.admin import Admin
 from rag_pg.client.collection import Collection
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rag_pg.worker import Worker
 
 COLLECTIONS_CACHED = 100
-WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
 
 
 class Rag:
@@ -253,18 +252,9 @@ class Rag:
         """
         from rag_pg.worker import take_budgets
 
-        given = {k: v for k, v in asked["options"].items() if v is not None}
-        if "result_offset" in given:
-            given["offset"] = given.pop("result_offset")
-        check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
-        given |= {"limit": asked["limit"], "filter": asked["filter"], "views": False}
-        given.setdefault("timeout", WAITED * asked["timeout"])
-        options = cast(AskOptions, given)
-        return asdict(
-            self.get_collection(collection)._opened.answer(
-                asked["question"], options, admit=take_budgets(self.database)
-            )
-        )
+        options, admit = read_request(asked), take_budgets(self.database)
+        opened = self.get_collection(collection)._opened
+        return asdict(opened.answer(asked["question"], options, admit=admit))
 
     def get_collection(self, name: str) -> Collection:
         """Open a collection that exists, as its settings are now; the same object, with the

@@ -8,7 +8,6 @@ from rag_pg.search.metering import (
     asks_models,
     drop_llm_reranker,
     meter_reranker,
-    meter_search,
 )
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rewrite import (
@@ -38,6 +37,5 @@ __all__ = [
     "find_period",
     "local_time",
     "meter_reranker",
-    "meter_search",
     "read_history",
 ]

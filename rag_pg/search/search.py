@@ -131,7 +131,18 @@ class Searcher:
     def _search(self, query: str, options: SearchOptions) -> Hits:
         started = time.perf_counter()
         check_names(options)
-        rewritten = self.rewrite(
+        hits = self.find(self._rewrite(query, options), **options)
+        hits.seconds = time.perf_counter() - started
+        return hits
+
+    def preview(self, query: str, options: SearchOptions) -> Rewritten:
+        """See `Collection.rewrite`."""
+        with accounted(self.database, self.info.name, "search") as account:
+            meter_search(options, self.models, account)
+            return self._rewrite(query, options)
+
+    def _rewrite(self, query: str, options: SearchOptions) -> Rewritten:
+        return self.rewrite(
             query,
             options.pop("rewrite", ()),
             history=options.pop("history", ()),
@@ -141,9 +152,6 @@ class Searcher:
             time_zone=options.pop("time_zone", None),
             cache=options.get("cache"),
         )
-        hits = self.find(rewritten, **options)
-        hits.seconds = time.perf_counter() - started
-        return hits
 
     def rewrite(
         self,
