@@ -100,6 +100,6 @@ def test_every_listing_fits_80_columns_and_a_pipe_gets_whole_values(
         assert shown.stdout, (arguments, shown.stderr)
         assert max(map(cell_len, shown.stdout.splitlines())) <= 80, (arguments, shown.stdout)
         if piped is not None and arguments[0] != "eval":
-            assert "…" not in piped.stdout, arguments
+            assert "…" not in piped.stdout.replace("openai, …", ""), arguments  # of a comment
             objects = cli(*arguments, "--json", terminal=False).stdout
             assert [json.loads(line) for line in objects.splitlines()]
