@@ -16,7 +16,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, TextIO
 
@@ -89,23 +89,11 @@ def failed(text: str) -> None:
 def write_json(value: Any) -> None:
     """Write a value as a line of JSON; what a terminal would act on is escaped
     in JSON's own way."""
-    line = json.dumps(_finite(as_object(value)), default=str, ensure_ascii=False)
+    from rag_pg.types import to_json  # not before there is a value
+
+    line = json.dumps(to_json(value), default=str, ensure_ascii=False)
     sys.stdout.write(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", line) + "\n")
     sys.stdout.flush()
-
-
-def _finite(value: Any) -> Any:
-    """Return `value` with null for the numbers that JSON does not have."""
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def as_object(value: Any) -> Any:
-    """Return a dataclass as a dict, anything else as it is."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def write_result(sentence: str, **result: Any) -> None:
@@ -204,7 +192,12 @@ def listing(
     found = list(rows)
     if as_json.get():
         for row in found:
-            write_json({**beside, **as_object(row)})
+            given = (
+                row
+                if isinstance(row, Mapping)
+                else {f.name: getattr(row, f.name) for f in fields(row)}
+            )
+            write_json({**beside, **given})
     elif found:
         names = found[0] if isinstance(found[0], Mapping) else map(_name, fields(found[0]))
         chosen = [Column(one) if isinstance(one, str) else one for one in columns or names]

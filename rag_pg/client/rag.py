@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -28,6 +28,7 @@ from rag_pg.types import (
     AdoptReport,
     CollectionInfo,
     CollectionOptions,
+    to_json,
 )
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ class Rag:
 
         options, admit = read_request(asked), take_budgets(self.database)
         opened = self.get_collection(collection)._opened
-        return asdict(opened.answer(asked["question"], options, admit=admit))
+        answered: dict[str, Any] = to_json(opened.answer(asked["question"], options, admit=admit))
+        return answered
 
     def get_collection(self, name: str) -> Collection:
         """Open a collection that exists, as its settings are now; the same object, with the

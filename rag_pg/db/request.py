@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
-from uuid import UUID
 
 from rag_pg.db.connection import Statements
 from rag_pg.text import clean_text
+from rag_pg.types import to_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,16 +38,14 @@ class Requests(Statements):
         self, request_id: int, result: Mapping[str, Any] | None, error: str | None
     ) -> None:
         """Hand over an answer, without what jsonb cannot store: NUL, lone surrogates, NaN."""
-        self.call("answer_request", request_id=request_id, result=_storable(result), error=error)
+        clean = _clean(to_json(result))
+        self.call("answer_request", request_id=request_id, result=clean, error=error)
 
 
-def _storable(value: Any) -> Any:
+def _clean(value: Any) -> Any:
+    """Return a value of JSON without what texts of the database cannot hold."""
     if isinstance(value, str):
         return clean_text(value)[0]
-    if isinstance(value, UUID | date):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {_storable(key): _storable(one) for key, one in value.items()}
-    return [_storable(one) for one in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, dict):
+        return {_clean(key): _clean(one) for key, one in value.items()}
+    return [_clean(one) for one in value] if isinstance(value, list) else value

@@ -65,6 +65,7 @@ from rag_pg.types.history import (
 )
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
+from rag_pg.types.json import to_json
 from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
@@ -195,5 +196,6 @@ __all__ = [
     "ViewColumn",
     "ViewQuery",
     "Zone",
+    "to_json",
     "without_none",
 ]
