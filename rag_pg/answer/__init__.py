@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rag_pg.answer.answer_log import log_answer as log_answer
     from rag_pg.answer.answerability import SHORTFALL as SHORTFALL
     from rag_pg.answer.ask import ask_question as ask_question
     from rag_pg.answer.attribution import OWN_WORDS as OWN_WORDS
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from rag_pg.answer.tools import function_tool as function_tool
 
 _NAMES = {
-    "answer_log": ["log_answer"],
     "ask": ["ask_question"],
     "answerability": ["SHORTFALL"],
     "context": ["AnswerContext"],
