@@ -18,7 +18,6 @@ from rag_pg.client.run import run
 from rag_pg.client.sweep import MOST, Progress, Tell, Vary, estimate_sweep, sweep
 from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
-from rag_pg.evaluation import advise
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.protocols import LLM
 from rag_pg.search import StatementOptions, accounted
@@ -363,6 +362,8 @@ class CollectionEvaluation(OfCollection):
 
         Runs of a question set on these documents go before any rule (`Advice.evidence`).
         """
+        from rag_pg.evaluation import advise
+
         return advise(self._database, self._name)
 
     @in_thread("long")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -15,9 +16,11 @@ from passages import hits
 from prompts import quoted
 
 from rag_pg.answer import AnswerContext, answer_question, find_strategy, register_strategy
+from rag_pg.answer.asker import Asker
 from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.question import Verify, check_verify
+from rag_pg.answer.question import Question, Verify, check_verify
 from rag_pg.answer.tools import calculate, parse_calls
+from rag_pg.answer.trace import Trace
 from rag_pg.errors import (
     InvalidInput,
     ModelUnavailable,
@@ -140,6 +143,11 @@ def as_json(**value: Any) -> str:
 
 
 # --- what all have in common ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [AnswerContext, Question, Trace, Asker])
+def test_what_a_strategy_has_is_told_in_ten_fields(kind: Any) -> None:
+    assert 0 < len(fields(kind)) <= 10
 
 
 def test_an_answer_tells_what_was_done() -> None:

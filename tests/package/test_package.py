@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,14 @@ def test_every_public_name_is_there_and_every_error_is_public() -> None:
     raised = {n for n in vars(errors) if isinstance(getattr(errors, n), type)}
     assert raised == set(errors.__all__) <= set(rag_pg.__all__)
     assert all(name in (errors.__doc__ or "") for name in raised)
+
+
+def test_a_client_loads_nothing_that_answers_before_there_is_a_question() -> None:
+    program = """if True:
+        import sys, rag_pg.client
+        print(*sorted(name for name in sys.modules if name.startswith("rag_pg.answer.")))"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.decode().split() == ["rag_pg.answer.options", "rag_pg.answer.question"]
 
 
 def test_other_packages_import_only_what_a_package_exports() -> None:
