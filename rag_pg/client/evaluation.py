@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from rag_pg.answer import AskOptions
-from rag_pg.client.calibration import calibrate, estimate_calibration
 from rag_pg.client.gates import Gates
-from rag_pg.client.live import replay
 from rag_pg.client.namespace import OfCollection
 from rag_pg.client.resources import Resources
-from rag_pg.client.run import run
-from rag_pg.client.sweep import MOST, Progress, Tell, Vary, estimate_sweep, sweep
 from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.protocols import LLM
 from rag_pg.search import StatementOptions, accounted
 from rag_pg.types import (
+    MOST_CANDIDATES,
     Advice,
     AuditFinding,
     Calibration,
@@ -30,9 +27,12 @@ from rag_pg.types import (
     EvalRunImport,
     RecallMeasure,
     Replay,
+    RunProgress,
     Sweep,
     SweepEstimate,
+    Tell,
     Usage,
+    Vary,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
             question. Another failure is recorded with its question.
         """
-        return run(
+        from rag_pg.evaluation import client as parts
+
+        return parts.run(
             self._opened,
             set_name,
             options,
@@ -176,13 +178,13 @@ class CollectionEvaluation(OfCollection):
         kind: str = "search",
         metric: str | None = None,
         k: int = 10,
-        most: int = MOST,
+        most: int = MOST_CANDIDATES,
         reuse: bool = True,
         copies: bool = True,
         at_once: int = 1,
         correction: str = "holm",
         tell: Tell | None = None,
-        progress: Progress | None = None,
+        progress: RunProgress | None = None,
         copy_progress: CopyReport | None = None,
         **options: Unpack[AskOptions],
     ) -> Sweep:
@@ -213,7 +215,9 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidInput (a name, too many candidates), NotFound, and what stands in the way of
             the baseline.
         """
-        return sweep(
+        from rag_pg.evaluation import client as parts
+
+        return parts.sweep(
             self._opened,
             set_name,
             vary,
@@ -240,7 +244,7 @@ class CollectionEvaluation(OfCollection):
         *,
         techniques: bool = False,
         kind: str = "search",
-        most: int = MOST,
+        most: int = MOST_CANDIDATES,
         reuse: bool = True,
         copies: bool = True,
         **options: Unpack[AskOptions],
@@ -250,7 +254,9 @@ class CollectionEvaluation(OfCollection):
 
         Raises: InvalidInput, NotFound.
         """
-        return estimate_sweep(
+        from rag_pg.evaluation import client as parts
+
+        return parts.estimate_sweep(
             self._opened,
             set_name,
             vary,
@@ -297,7 +303,9 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
             asked again), ProviderAuth, ModelUnavailable, and as `search`.
         """
-        calibrate(
+        from rag_pg.evaluation import client as parts
+
+        parts.calibrate(
             self._opened,
             set_name,
             off_corpus=off_corpus,
@@ -321,7 +329,9 @@ class CollectionEvaluation(OfCollection):
 
         Raises: NotFound, InvalidInput (there is no model).
         """
-        return estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
+        from rag_pg.evaluation import client as parts
+
+        return parts.estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
 
     def calibration(self) -> Calibration | None:
         """What is stored of when this collection's answers are right, and whether the documents
@@ -388,7 +398,9 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidQuery, InvalidInput, NotFound; ModelUnavailable, ProviderError of a candidate
             with another model.
         """
-        return replay(self._opened, candidate, options, sample=sample, k=k)
+        from rag_pg.evaluation import client as parts
+
+        return parts.replay(self._opened, candidate, options, sample=sample, k=k)
 
     @in_thread("long")
     def measure_recall(

@@ -80,13 +80,23 @@ from rag_pg.types.options import (
     without_none,
 )
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
-from rag_pg.types.sweep import Candidate, Sweep, SweepEstimate, SweepRow
+from rag_pg.types.sweep import (
+    MOST_CANDIDATES,
+    Candidate,
+    RunProgress,
+    Sweep,
+    SweepEstimate,
+    SweepRow,
+    Tell,
+    Vary,
+)
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import ModelUsage, Step, Usage, UsageLine
 from rag_pg.types.vector import Scores, Vectors
 from rag_pg.types.view import ExposedView, ViewColumn
 
 __all__ = [
+    "MOST_CANDIDATES",
     "PROVEN",
     "SHORT",
     "TOOL_SECONDS",
@@ -171,6 +181,7 @@ __all__ = [
     "Route",
     "RulePreview",
     "RunComparison",
+    "RunProgress",
     "Scores",
     "Skipped",
     "Source",
@@ -184,6 +195,7 @@ __all__ = [
     "SweepEstimate",
     "SweepRow",
     "SyncReport",
+    "Tell",
     "TermMatch",
     "Tool",
     "ToolCall",
@@ -192,6 +204,7 @@ __all__ = [
     "Usage",
     "UsageLine",
     "ValueMatch",
+    "Vary",
     "Vectors",
     "ViewColumn",
     "ViewQuery",

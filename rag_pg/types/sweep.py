@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_pg.types.usage import Usage
+
+MOST_CANDIDATES = 50  # of a sweep, unless the caller wants more
+Vary = Mapping[str, Sequence[Any]]
+Tell = Callable[[str], None]
+RunProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,11 +16,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
 from rag_pg.answer import FEATURES, JUDGEMENT
-from rag_pg.client.calibration import STORED, observe_questions
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
 from rag_pg.evaluation.calibrate import LEAST, auroc, measure_context
+from rag_pg.evaluation.client.calibration import STORED, observe_questions
 from rag_pg.types import Calibration, EvalQuery
 
 WORDS = """amber basalt cedar delta ember falcon garnet harbor indigo jasper kelp lagoon maple

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,24 +10,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rag_pg.answer import AskOptions
 from rag_pg.chunk import Chunking
-from rag_pg.client.enrichment import CONTEXT_TOKENS, Enrichment
-from rag_pg.client.opened import OpenCollection
-from rag_pg.client.run import run
+from rag_pg.client import CONTEXT_TOKENS, Enrichment, OpenCollection
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.evaluation.client.run import run
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.ingest import left_copies, temporary_copy
 from rag_pg.protocols import LLM
 from rag_pg.providers import embed_query
 from rag_pg.search import EXPANSIONS, SearchOptions, check_names
-from rag_pg.types import Candidate, EvalRun, Sweep, SweepEstimate
+from rag_pg.types import Candidate, EvalRun, RunProgress, Sweep, SweepEstimate, Tell, Vary
 
 if TYPE_CHECKING:
     from rag_pg.evaluation import Measure
-
-MOST = 50  # candidates, unless the caller wants more
-Vary = Mapping[str, Sequence[Any]]
-Tell = Callable[[str], None]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +50,7 @@ def sweep(
     at_once: int,
     correction: str,
     tell: Tell | None,
-    progress: Progress | None,
+    progress: RunProgress | None,
     copy_progress: CopyReport | None,
 ) -> Sweep:
     """See `CollectionEvaluation.sweep`."""
@@ -279,7 +273,11 @@ def _helping(opened: OpenCollection, options: Mapping[str, Any]) -> LLM | None:
 
 
 def _run(
-    opened: OpenCollection, one: Candidate, set_name: str, at_once: int, progress: Progress | None
+    opened: OpenCollection,
+    one: Candidate,
+    set_name: str,
+    at_once: int,
+    progress: RunProgress | None,
 ) -> EvalRun:
     """Raises: what stands in the way of every question, a missing model with it."""
     options = one.options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rag_pg.answer import PASSAGES
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client import OpenCollection
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM, Embedder

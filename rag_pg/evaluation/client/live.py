@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client import OpenCollection
 from rag_pg.providers import embed_query
 from rag_pg.search import StatementOptions, check_names
 from rag_pg.types import Replay, ReplayedQuery

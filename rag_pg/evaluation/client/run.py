@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from rag_pg.answer import AskOptions
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client import OpenCollection
 from rag_pg.errors import InvalidInput
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import EvalRun
