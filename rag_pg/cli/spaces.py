@@ -72,7 +72,7 @@ def rechunk(
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
     with show_progress() as progress:
         count = open_collection(rag, collection).rechunk(
-            settings, wait=wait, progress=progress, forced=force
+            settings, wait=wait, progress=progress, force=force
         )
     state = "cut anew" if wait else "queued"
     message = (
@@ -117,12 +117,12 @@ def spaces(
             _print_comparison(target.spaces.compare(_queries(compare)))
             return
         if activate is not None:
-            missing = target.spaces.activate(activate, forced=force)
+            missing = target.spaces.activate(activate, force=force)
             write_message(
                 f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
             )
         elif rollback:
-            write_message(f"space {target.spaces.rollback(forced=force)} is active again")
+            write_message(f"space {target.spaces.rollback(force=force)} is active again")
         elif drop is not None:
             target.spaces.drop(drop)
             write_message(f"space {drop} is gone")

@@ -502,14 +502,14 @@ class Collection:
                 first: as the number of chunks asks for. Gates (`evaluation.gates`) measure
                 another value; the vectors of their questions are made here.
             keep_original: whether `add` and `sync` store the files themselves, too, for `original`.
-            forced: whatever the gates of the collection demand; it is recorded.
+            force: whatever the gates of the collection demand; it is recorded.
         Raises: InvalidInput (too long, out of range), GateFailed (that ef_search finds less),
             NotReady (a gate that cannot be measured). It takes the owner of the schema.
         """
         from rag_pg.ingest import embed_gated_queries
 
         check_names(settings, known=Alteration.__optional_keys__, call="alter")
-        if settings.get("ef_search") is not None and not settings.get("forced"):
+        if settings.get("ef_search") is not None and not settings.get("force"):
             embed_gated_queries(self.rag.database, self.rag.models, self.name)
         with refusal_recorded(self.rag.database, self.name):
             self.rag.database.call("alter_collection", collection=self.name, **settings)
@@ -522,7 +522,7 @@ class Collection:
         *,
         wait: bool = True,
         progress: Report | None = None,
-        forced: bool = False,
+        force: bool = False,
     ) -> int:
         """Cut the documents anew; unchanged chunks keep their vectors,
         and all stay searchable meanwhile.
@@ -532,12 +532,12 @@ class Collection:
         first, which costs what cutting and embedding all documents costs.
 
         Args:
-            forced: whatever the gates of the collection demand; it is recorded.
+            force: whatever the gates of the collection demand; it is recorded.
         Returns: how many documents there are, 0 when they are cut like this already.
         Raises: NotReady (the set of a gate has no questions, or what its runs on a copy do not
             mend), GateFailed.
         """
-        return rechunk(self._opened, chunking, wait=wait, progress=progress, forced=forced)
+        return rechunk(self._opened, chunking, wait=wait, progress=progress, force=force)
 
     @in_thread("long")
     def erase(self, uri: str | None = None, *, filter: Mapping[str, Any] | None = None) -> Erasure:

@@ -21,7 +21,7 @@ def rechunk(
     *,
     wait: bool,
     progress: Report | None,
-    forced: bool,
+    force: bool,
 ) -> int:
     """See `Collection.rechunk`."""
     rag = opened.rag
@@ -35,7 +35,7 @@ def rechunk(
             chunking,
             wait,
             progress,
-            forced=forced,
+            force=force,
         )
 
     with refusal_recorded(rag.database, opened.name):

@@ -68,29 +68,29 @@ class Spaces(OfCollection):
         return compare_spaces(self._database, self._opened.rag.models, self._name, queries, limit)
 
     @in_thread("long")
-    def activate(self, space_id: int, *, forced: bool = False) -> int:
+    def activate(self, space_id: int, *, force: bool = False) -> int:
         """Search with that space from now on; return how many chunks have no vector in it.
 
         Gates of the collection measure it first; the vectors of their questions are
         made here.
 
         Raises: NotReady while chunks lack vectors, GateFailed where it is worse than the active
-            one, both unless `forced`, which is recorded; NotFound.
+            one, both unless `force`, which is recorded; NotFound.
         """
         from rag_pg.ingest import embed_gated_queries
 
-        if not forced:
+        if not force:
             embed_gated_queries(self._database, self._opened.rag.models, self._name, space_id)
         with refusal_recorded(self._database, self._name):
-            missing = self._database.activate_space(space_id, forced=forced)
+            missing = self._database.activate_space(space_id, force=force)
         self._opened.searcher.refresh()
         return missing
 
     @in_thread("long")
-    def rollback(self, *, forced: bool = False) -> int:
+    def rollback(self, *, force: bool = False) -> int:
         """Search with the space that was active before; return its id.
         Raises: NotFound, NotReady."""
-        space_id = self._database.rollback_space(self._name, forced=forced)
+        space_id = self._database.rollback_space(self._name, force=force)
         self._opened.searcher.refresh()
         return space_id
 

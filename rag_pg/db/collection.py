@@ -74,10 +74,10 @@ class Collections(Statements):
         return self.value(int, "collection_version", collection=collection)
 
     def set_chunking(
-        self, collection: str, chunking: Mapping[str, Any], *, forced: bool = False
+        self, collection: str, chunking: Mapping[str, Any], *, force: bool = False
     ) -> int:
         return self.value(
-            int, "set_chunking", collection=collection, chunking=chunking, forced=forced
+            int, "set_chunking", collection=collection, chunking=chunking, force=force
         )
 
     def drop_collection(self, name: str) -> None:

@@ -136,11 +136,11 @@ class Spaces(Statements):
             Compared, "compare_spaces", collection=collection, queries=queries, limit=limit
         )
 
-    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
-        return self.value(int, "activate_space", space_id=space_id, forced=forced)
+    def activate_space(self, space_id: int, *, force: bool = False) -> int:
+        return self.value(int, "activate_space", space_id=space_id, force=force)
 
-    def rollback_space(self, collection: str, *, forced: bool = False) -> int:
-        return self.value(int, "rollback_space", collection=collection, forced=forced)
+    def rollback_space(self, collection: str, *, force: bool = False) -> int:
+        return self.value(int, "rollback_space", collection=collection, force=force)
 
     def drop_space(self, space_id: int) -> None:
         self.call("drop_space", space_id=space_id)

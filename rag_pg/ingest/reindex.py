@@ -112,14 +112,14 @@ def rechunk(
     wait: bool,
     progress: Report | None,
     *,
-    forced: bool = False,
+    force: bool = False,
 ) -> int:
     """Set the chunking of a collection and, if `wait`,
     work its queue until every document is cut again."""
     info = database.get_collection(name)
     for space in database.list_spaces(name):
         check_chunking(chunking, models.embedder(space.model))
-    total = database.set_chunking(name, chunking, forced=forced)
+    total = database.set_chunking(name, chunking, force=force)
     done = embedded = 0
     worker: Worker | None = None
 

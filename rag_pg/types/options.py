@@ -85,7 +85,7 @@ class Alteration(TypedDict, total=False):
     recall_target: float | None
     ef_search: int | None
     keep_original: bool | None
-    forced: bool
+    force: bool
 
 
 class Adoption(TypedDict, total=False):

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION rag.alter_collection(collection text, description tex
     sample_queries double precision DEFAULT NULL, keep_query_text boolean DEFAULT NULL,
     keep_queries interval DEFAULT NULL, max_queries integer DEFAULT NULL,
     recall_target double precision DEFAULT NULL, ef_search integer DEFAULT NULL,
-    keep_original boolean DEFAULT NULL, forced boolean DEFAULT false)
+    keep_original boolean DEFAULT NULL, force boolean DEFAULT false)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -41,7 +41,7 @@ BEGIN
             IS DISTINCT FROM nullif(alter_collection.ef_search, 0)
         THEN
             _change := format('alter_collection ef_search %s', alter_collection.ef_search);
-            IF forced IS NOT TRUE THEN
+            IF force IS NOT TRUE THEN
                 _before := rag._measure_gates(_id);
             END IF;
         END IF;
@@ -91,7 +91,7 @@ the nearest (rag.measure_recall); 0 at first: it does not.
 ef_search: 1 to 1000, how widely the vector index of the active space is searched, where a search
 does not say it itself; 0 at first: chosen by the number of chunks. With a filter, at least what is
 chosen for it. Gates of the collection (rag.set_gate) measure another value and the one before:
-error RG010 says where it is worse, and nothing is changed. forced => true goes on without them, and
+error RG010 says where it is worse, and nothing is changed. force => true goes on without them, and
 is recorded; the other settings change nothing that is found, and no gate measures them.
 keep_original: clients that add or sync files store these, too (rag.keep_original), unless a call
 says otherwise; those that are kept stay until their document changes.

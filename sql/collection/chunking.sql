@@ -70,7 +70,7 @@ lists them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb,
-    forced boolean DEFAULT false)
+    force boolean DEFAULT false)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -85,7 +85,7 @@ BEGIN
     IF _collection.chunking <> _chunking AND EXISTS (
         SELECT FROM rag.gates AS g WHERE g.collection_id = _collection.collection_id)
     THEN
-        IF forced THEN
+        IF force THEN
             PERFORM rag._record_gate_check(_collection.collection_id,
                 'set_chunking ' || _chunking::text, 'forced');
         ELSE
@@ -118,7 +118,7 @@ and their vectors. Documents whose chunks were brought ready-made (without offse
 are. 0: the collection is cut like this already. chunking: see rag.create_collection.
 
 Gates of the collection (rag.set_gate) want a run on a copy that is cut like this (error RG007), not
-worse than the collection as it is (error RG010); forced => true goes on without them, and is
+worse than the collection as it is (error RG010); force => true goes on without them, and is
 recorded.
 Circle: application, Collections.
 SELECT rag.set_chunking('docs', '{"max_tokens": 128}')$$;

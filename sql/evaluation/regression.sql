@@ -176,7 +176,7 @@ BEGIN
         RAISE EXCEPTION '% of % questions of set % have no stored vector of model % (space %)',
             _without, _queries, quote_literal(_set.name), _space.model, _space.space_id
         USING ERRCODE = 'RG007', HINT = format('rag-pg eval run %s %s --keep-vectors --space %s '
-            'stores them (rag.put_eval_embeddings); forced => true goes on without the gate',
+            'stores them (rag.put_eval_embeddings); force => true goes on without the gate',
             _set.name, _collection.name, _space.space_id);
     END IF;
     SELECT max(r.run_id) INTO _run
@@ -292,7 +292,7 @@ BEGIN
         RAISE EXCEPTION '% is not measured: no question has %', tested,
             array_to_string(unmeasured, ', nor ')
         USING ERRCODE = 'RG007', HINT = 'judge what is relevant to the questions '
-            '(rag.put_eval_queries), or rag.drop_gate; forced => true makes a change without the '
+            '(rag.put_eval_queries), or rag.drop_gate; force => true makes a change without the '
             'gates';
     END IF;
 END
@@ -336,7 +336,7 @@ BEGIN
                 CASE WHEN length(_details::text) <= detail_length THEN _details
                 ELSE (SELECT jsonb_agg(d.value - 'worst' ORDER BY d.n)
                       FROM jsonb_array_elements(_details) WITH ORDINALITY AS d (value, n)) END),
-            HINT = 'forced => true makes the change all the same, and is recorded; rag.set_gate '
+            HINT = 'force => true makes the change all the same, and is recorded; rag.set_gate '
             'changes what is demanded';
     END IF;
     IF _details IS NOT NULL THEN
@@ -383,7 +383,7 @@ BEGIN
                 _gate.k, quote_literal(
                     (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id))
             USING ERRCODE = 'RG007', HINT = 'run the set by rag.evaluate_search on another '
-                'collection of the same documents that is cut so; forced => true goes on without '
+                'collection of the same documents that is cut so; force => true goes on without '
                 'the gate';
         END IF;
         _candidates := _candidates || _run;

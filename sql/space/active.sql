@@ -140,7 +140,7 @@ Circle: worker, Jobs.
 SELECT * FROM rag.space_settings('docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag.activate_space(space_id integer, forced boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION rag.activate_space(space_id integer, force boolean DEFAULT false)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -159,7 +159,7 @@ BEGIN
         RETURN _missing;
     END IF;
     _index := rag._index_state(_space);
-    IF _missing > 0 AND NOT forced THEN
+    IF _missing > 0 AND NOT force THEN
         RAISE EXCEPTION 'space % (model %) is not complete: % chunks have no vector yet, % embed '
             'jobs failed', _space.space_id,
             _space.model, _missing,
@@ -168,20 +168,20 @@ BEGIN
                  AND j.state = 'dead')
         USING ERRCODE = 'RG007',
         HINT = 'let the workers finish (rag.list_spaces shows the progress, rag.retry_jobs queues '
-            'what failed), or pass forced => true';
+            'what failed), or pass force => true';
     END IF;
-    IF _index = 'building' AND NOT forced THEN
+    IF _index = 'building' AND NOT force THEN
         RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id,
             _space.model
         USING ERRCODE = 'RG007',
-            HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
+            HINT = 'wait until rag.list_spaces says ready, or pass force => true';
     ELSIF _index = 'invalid' THEN
         PERFORM rag._discard_index(rag._index_name(_space.space_id));
     END IF;
     IF _index IN ('missing', 'invalid') THEN
         CALL rag._build_index(_space);
     END IF;
-    IF NOT forced AND _space.activated_at IS NULL THEN
+    IF NOT force AND _space.activated_at IS NULL THEN
         _before := rag._measure_gates(_space.collection_id);
     END IF;
     UPDATE rag.spaces AS s SET state = 'retired'
@@ -192,7 +192,7 @@ BEGIN
     IF _before <> '{}' THEN
         PERFORM rag._enforce_gates(_space.collection_id, format('activate_space %s (model %s)',
             _space.space_id, _space.model), _before, rag._measure_gates(_space.collection_id));
-    ELSIF forced THEN
+    ELSIF force THEN
         PERFORM rag._record_gate_check(_space.collection_id, format('activate_space %s (model %s)',
             _space.space_id, _space.model), 'forced');
     END IF;
@@ -204,18 +204,18 @@ COMMENT ON FUNCTION rag.activate_space IS
 $$From now on, searches of the collection use this space; the one before is retired. Returns how
 many chunks have no vector in it.
 
-Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the
+Error RG007 while chunks lack vectors or the index is being made; force => true switches all the
 same: keyword search finds what lacks a vector. Gates of the collection (rag.set_gate) measure the
-space and the active one; error RG010 says where it is worse, and nothing is changed. forced => true
+space and the active one; error RG010 says where it is worse, and nothing is changed. force => true
 goes on without them, and is recorded; a space that was active before is not measured. An index
 that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
 rag.search refuses those of another where expected_space says so.
 Circle: application, Embedding spaces.
-SELECT rag.activate_space(2, forced => true)$$;
+SELECT rag.activate_space(2, force => true)$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, force boolean DEFAULT false)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -234,7 +234,7 @@ BEGIN
         USING ERRCODE = 'RG002',
             HINT = 'it was dropped, or there never was one: rag.create_space builds one';
     END IF;
-    PERFORM rag.activate_space(_before, rollback_space.forced);
+    PERFORM rag.activate_space(_before, rollback_space.force);
     RETURN _before;
 END
 $$;
@@ -242,6 +242,6 @@ $$;
 COMMENT ON FUNCTION rag.rollback_space IS
 $$Search with the space that was active before. Returns its id. Instant, since a retired space is
 kept up to date until it is dropped; error RG007 while it waits for vectors of recent documents,
-unless forced (see rag.activate_space).
+unless force is true (see rag.activate_space).
 Circle: application, Embedding spaces.
 SELECT rag.rollback_space('docs')$$;

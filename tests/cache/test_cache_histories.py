@@ -141,10 +141,10 @@ class Histories(RuleBasedStateMachine):
         ).fetchone()
         if spaces == (1,):
             self.owner.execute(
-                "SELECT rag.activate_space(rag.create_space('c', 'hash:16', 16), forced => true)"
+                "SELECT rag.activate_space(rag.create_space('c', 'hash:16', 16), force => true)"
             )
         else:
-            self.owner.execute("SELECT rag.rollback_space('c', forced => true)")
+            self.owner.execute("SELECT rag.rollback_space('c', force => true)")
 
     @rule(number=st.integers(0, 1))
     def change_model(self, number: int) -> None:

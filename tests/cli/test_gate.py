@@ -122,7 +122,7 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
         assert made == 1, "of the collection as it is; the other chunking was measured: no copy"
         docs.alter(ef_search=77)
         assert (docs.info.ef_search, docs.evaluation.gates.checks()[0].outcome) == (77, "passed")
-        docs.rechunk({"max_tokens": 50}, forced=True)
+        docs.rechunk({"max_tokens": 50}, force=True)
         assert docs.evaluation.gates.checks()[0].outcome == "forced"
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("DELETE FROM rag.eval_queries")

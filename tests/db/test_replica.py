@@ -141,7 +141,7 @@ CHANGES = {
     "activate_space": [
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text = (SELECT"
         " 'rag.' || rag._index_name(max(space_id)) FROM rag.list_spaces('it'))",
-        "SELECT rag.activate_space(max(space_id), forced => true) FROM rag.list_spaces('it')",
+        "SELECT rag.activate_space(max(space_id), force => true) FROM rag.list_spaces('it')",
     ],
     "index": ["SELECT rag.drop_vector_index('it')", "SELECT rag.build_vector_index('it')"],
     "create": ["SELECT rag.create_collection('newest', 'none', 3)"],

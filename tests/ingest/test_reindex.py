@@ -97,13 +97,13 @@ def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Co
         def activate() -> bool:
             return (
                 docs.spaces.list()[1].share > 0.9
-                and docs.spaces.activate(space.space_id, forced=True) >= 0
+                and docs.spaces.activate(space.space_id, force=True) >= 0
             )
 
         wait_until(activate)
         before = len(searched)
         wait_until(lambda: len(searched) > before + 5)
-        docs.spaces.rollback(forced=True)
+        docs.spaces.rollback(force=True)
         before = len(searched)
         wait_until(lambda: len(searched) > before + 5)
     rag.worker().drain()

@@ -44,7 +44,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "get_collection": ("rag.get_collection('own')",),
     "collection_stats": ("rag.collection_stats('own')",),
     "alter_collection": ("rag.alter_collection('own', description => 'notes')",),
-    "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}', forced => true)",),
+    "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}', force => true)",),
     "drop_collection": ("rag.drop_collection('own')",),
     "drop_vector_index": ("rag.drop_vector_index('own')",),
     "build_vector_index": (
@@ -67,10 +67,10 @@ CALLS: dict[str, tuple[str, ...]] = {
         """rag.compare_spaces('own',
            '[{"query": "q", "embeddings": {"1": [1, 0, 0]}, "relevant": ["d1"]}]')""",
     ),
-    "activate_space": ("rag.activate_space(%(second)s, forced => true)",),
+    "activate_space": ("rag.activate_space(%(second)s, force => true)",),
     "rollback_space": (
         (
-            "rag.activate_space(%(second)s, forced => true); SELECT * FROM"
+            "rag.activate_space(%(second)s, force => true); SELECT * FROM"
             " rag.rollback_space('own', true)"
         ),
     ),

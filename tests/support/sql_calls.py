@@ -321,7 +321,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "set_chunking": (
         "owner",
-        """SELECT rag.set_chunking('docs', '{"max_tokens": 128}', forced => true)""",
+        """SELECT rag.set_chunking('docs', '{"max_tokens": 128}', force => true)""",
     ),
     "drop_collection": ("owner", "SELECT rag.drop_collection('docs')"),
     "drop_vector_index": ("owner", "SELECT rag.drop_vector_index('docs')"),
@@ -330,11 +330,11 @@ CALLS: dict[str, tuple[str, str]] = {
         "SELECT rag.drop_vector_index('docs'), rag.build_vector_index('docs')",
     ),
     "create_space": ("owner", "SELECT rag.create_space('docs', 'third', 3)"),
-    "activate_space": ("owner", f"SELECT rag.activate_space({SPACE}, forced => true)"),
+    "activate_space": ("owner", f"SELECT rag.activate_space({SPACE}, force => true)"),
     "rollback_space": (
         "owner",
         (
-            f"SELECT rag.activate_space({SPACE}, forced => true), rag.rollback_space('docs', forced"
+            f"SELECT rag.activate_space({SPACE}, force => true), rag.rollback_space('docs', force"
             " => true)"
         ),
     ),

@@ -39,7 +39,7 @@ def recall(
     advised = measure.advised_ef_search
     mends = (measure.advised_recall or 0) >= measure.target and advised is not None
     if apply and mends:
-        opened.alter(ef_search=advised, forced=force)
+        opened.alter(ef_search=advised, force=force)
     if measure.source == "stored":
         note("too few live queries are kept; measured with vectors of chunks, which may find more")
     _print_measures([measure])

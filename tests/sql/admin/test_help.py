@@ -17,7 +17,7 @@ STAGED = """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title te
 BEFORE = {
     "load_staged": STAGED,
     "set_chunking": "SELECT rag.drop_gate('docs', 'gated')",
-    "rollback_space": "SELECT rag.activate_space(2, forced => true)",
+    "rollback_space": "SELECT rag.activate_space(2, force => true)",
     "score_answers": """CREATE FUNCTION pg_temp.judge(text, text, text[], text[]) RETURNS float8
         LANGUAGE sql RETURN 1""",
 }

@@ -107,7 +107,7 @@ def test_a_calibration_of_another_space_is_stale(docs: Connection) -> None:
     docs.execute("SELECT rag.set_fingerprint('docs', 'one')")
     put(docs)
     (space,) = docs.execute("SELECT rag.create_space('docs', 'other', 4)").fetchone() or (0,)
-    docs.execute("SELECT rag.activate_space(%s, forced => true)", [space])
+    docs.execute("SELECT rag.activate_space(%s, force => true)", [space])
     (told,) = docs.execute(stale).fetchone() or ("",)
     assert told == f"it was measured with space 1, and {space} is active"
     assert docs.execute(finding).fetchone() == ("warn", f"docs: {told}")

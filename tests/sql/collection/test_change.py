@@ -48,7 +48,7 @@ CHANGES = {
     "a dictionary": """
         ALTER TEXT SEARCH CONFIGURATION english ALTER MAPPING FOR asciiword WITH simple""",
     "another space": """
-        SELECT rag.activate_space(rag.create_space('c', 'other', 3), forced => true)""",
+        SELECT rag.activate_space(rag.create_space('c', 'other', 3), force => true)""",
 }
 NO_CHANGES = {
     "put_document unchanged": "SELECT rag.put_document('c', 'put', 'text')",

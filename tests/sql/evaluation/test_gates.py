@@ -154,13 +154,13 @@ def test_a_worse_space_is_refused_with_the_questions_that_lost(gated: Connection
     message = str(error.value.diag.message_primary)
     assert "ndcg@10 of set 'faq' falls by" in message and "from 1.0000 to" in message
     assert "in category 'even'" in message and "q15 (-" in message
-    assert "forced => true" in str(error.value.diag.message_hint)
+    assert "force => true" in str(error.value.diag.message_hint)
     told = json.loads(str(error.value.diag.message_detail))
     assert told["change"] == f"activate_space {space} (model other)"
     assert {one["category"] for one in told["checks"]} == {None, "even", "odd"}
     assert gated.execute("SELECT count(*) FROM rag.gate_checks").fetchone() == (0,)
     assert active(gated) == "good"
-    gated.execute("SELECT rag.activate_space(%s, forced => true)", [space])
+    gated.execute("SELECT rag.activate_space(%s, force => true)", [space])
     assert active(gated) == "other"
     row = gated.execute(
         "SELECT outcome, action, checked_by = session_user FROM rag.list_gate_checks('docs')"
@@ -217,7 +217,7 @@ def test_another_chunking_needs_a_run_on_a_copy_that_is_cut_so(gated: Connection
     gated.execute("SELECT rag.evaluate_search('faq', 'copy')")
     gated.execute("SELECT rag.drop_collection('copy')")
     gated.execute("SELECT rag.set_chunking('docs', %s)", [wanted])
-    gated.execute("SELECT rag.set_chunking('docs', '{}', forced => true)")
+    gated.execute("SELECT rag.set_chunking('docs', '{}', force => true)")
     rows = gated.execute("SELECT outcome FROM rag.list_gate_checks('docs')").fetchall()
     assert rows == [("forced",), ("passed",)]
 

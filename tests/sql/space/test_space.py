@@ -284,7 +284,7 @@ def test_an_incomplete_space_is_activated_only_by_force_and_completed_then(
 ) -> None:
     space = docs.spaces.create("hash:16", wait=False)
     chunks = docs.stats().chunks
-    assert docs.spaces.activate(space.space_id, forced=True) == chunks
+    assert docs.spaces.activate(space.space_id, force=True) == chunks
     assert docs.search("river")[0].keyword_rank == 1
     rag.worker().drain()
     assert docs.spaces.list()[1].share == 1

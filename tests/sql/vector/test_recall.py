@@ -258,7 +258,7 @@ def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> 
     )
     options = json.dumps({"candidate_limit": 1})
     connection.execute("SELECT rag.set_gate('docs', 'faq', 'recall', 0, 1, %s)", [options])
-    connection.execute("SELECT rag.alter_collection('docs', ef_search => 1000, forced => true)")
+    connection.execute("SELECT rag.alter_collection('docs', ef_search => 1000, force => true)")
     call = "SELECT rag.alter_collection('docs', description => 'x', ef_search => {})"
     with (
         pytest.raises(psycopg.Error, match="ef_search 1 is refused") as error,
@@ -268,7 +268,7 @@ def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> 
     assert error.value.sqlstate == "RG010"
     settings = "SELECT ef_search, description FROM rag.get_collection('docs')"
     assert connection.execute(settings).fetchone() == (1000, "")
-    connection.execute(call.format("1, forced => true"))
+    connection.execute(call.format("1, force => true"))
     connection.execute(call.format(1))  # as it is: not measured
     connection.execute(call.format(500))
     connection.execute("SELECT rag.alter_collection('docs', recall_target => 0.5)")
