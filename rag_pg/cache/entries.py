@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict, Unpack
 
 from rag_pg.cache.questions import ask_the_same
 from rag_pg.cache.settings import ALL, OFF, Cache, Kind
@@ -25,6 +26,20 @@ class Lookup:
     version: int | None = None
     collection_key: int = 0
     refusal: str = ""
+
+
+class EntryDetails(TypedDict, total=False):
+    """What is kept beside a value. saved_tokens, saved_cost: of a model, each time it is given
+    again. scope: all that an answer depends on beside its question. age: seconds since what a
+    completion was made of was read: an erasure since then forbids it."""
+
+    collection: str | None
+    saved_tokens: int
+    saved_cost: float
+    question: str | None
+    scope: bytes | None
+    embedding: Vectors | None
+    age: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,35 +114,21 @@ class Entries:
         kind: Kind,
         entries: Mapping[bytes, bytes],
         version: int | None,
-        *,
-        collection: str | None = None,
-        saved_tokens: int = 0,
-        saved_cost: float = 0.0,
-        question: str | None = None,
-        scope: bytes | None = None,
-        embedding: Vectors | None = None,
-        age: float = 0.0,
+        **details: Unpack[EntryDetails],
     ) -> None:
-        """Keep what was computed since a look-up, unless the collection has changed since.
-
-        age: seconds since what a completion was made of was read: an erasure since then forbids it.
-        """
+        """Keep what was computed since a look-up, unless the collection has changed since."""
         if version is None:
             return
         try:
-            self.database().write_cache(
-                kind,
-                entries,
+            self.database().call(
+                "_write_cache",
+                kind=kind,
+                keys=list(entries),
+                cached_values=entries.values(),
                 ttl=self.settings.ttl,
                 max_bytes=self.settings.max_bytes,
-                collection=collection,
                 version=version,
-                saved_tokens=saved_tokens,
-                saved_cost=saved_cost,
-                question=question,
-                scope=scope,
-                embedding=embedding,
-                age=age,
+                **details,
             )
         except RagError as exc:
             log.info("the cache was not written: %s", exc)

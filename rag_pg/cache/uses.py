@@ -75,6 +75,6 @@ class UseCounter:
             for (kind, collection_key), count in sorted(counts.items())
         ]
         try:
-            self._database().count_cache_uses(rows, keys)
+            self._database().call("_count_cache_uses", uses=rows, used_keys=keys)
         except RagError as exc:
             log.info("uses of the cache were not counted: %s", exc)

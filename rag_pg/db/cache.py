@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
 
 from rag_pg.db.connection import Statements
 from rag_pg.types import CacheStats, Vectors
@@ -49,45 +47,6 @@ class CacheEntries(Statements):
             embedding=embedding,
             threshold=threshold,
         )
-
-    def write_cache(
-        self,
-        kind: str,
-        entries: Mapping[bytes, bytes],
-        *,
-        ttl: timedelta,
-        max_bytes: int,
-        collection: str | None = None,
-        version: int = 0,
-        saved_tokens: int = 0,
-        saved_cost: float = 0.0,
-        question: str | None = None,
-        scope: bytes | None = None,
-        embedding: Vectors | None = None,
-        age: float = 0.0,
-    ) -> bool:
-        """Keep values by their keys; False where the collection has changed since `version`, or a
-        document was erased since what a completion was made of was read, `age` seconds ago."""
-        return self.value(
-            bool,
-            "_write_cache",
-            kind=kind,
-            keys=list(entries),
-            cached_values=entries.values(),
-            ttl=ttl,
-            max_bytes=max_bytes,
-            collection=collection,
-            version=version,
-            saved_tokens=saved_tokens,
-            saved_cost=saved_cost,
-            question=question,
-            scope=scope,
-            embedding=embedding,
-            age=age,
-        )
-
-    def count_cache_uses(self, uses: Sequence[Mapping[str, Any]], keys: Sequence[bytes]) -> None:
-        self.call("_count_cache_uses", uses=list(uses), used_keys=keys)
 
     def cache_stats(self) -> list[CacheStats]:
         """What the cache holds and has saved, by collection and kind."""

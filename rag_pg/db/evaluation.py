@@ -101,9 +101,6 @@ class Evaluations(Statements):
     def list_eval_queries(self, set_name: str) -> list[EvalQuery]:
         return self.rows(EvalQuery, "list_eval_queries", set_name=set_name)
 
-    def delete_eval_queries(self, set_name: str, query_ids: Sequence[str]) -> int:
-        return self.value(int, "delete_eval_queries", set_name=set_name, query_ids=query_ids)
-
     def drop_eval_set(self, set_name: str) -> None:
         self.call("drop_eval_set", set_name=set_name)
 

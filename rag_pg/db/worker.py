@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rag_pg.db.connection import Statements, check_api_version
 
@@ -36,6 +35,3 @@ class Workers(Statements):
 
     def forget_worker(self, name: str) -> None:
         self.call("forget_worker", worker_name=name)
-
-    def list_workers(self) -> list[dict[str, Any]]:
-        return self.dicts("list_workers")

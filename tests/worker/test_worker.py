@@ -609,14 +609,14 @@ def test_a_running_worker_refuses_a_newer_schema(rag: Rag, connection: Connectio
 
     runner = threading.Thread(target=run)
     runner.start()
-    wait_until(lambda: bool(rag.database.list_workers()))
+    wait_until(lambda: bool(rag.database.dicts("list_workers")))
     connection.execute(
         "CREATE OR REPLACE FUNCTION rag.min_api_version() RETURNS int LANGUAGE sql RETURN 99"
     )
     runner.join(BOUND)
     assert not runner.is_alive()
     assert "upgrade rag-pg" in ended[0]
-    assert rag.database.list_workers() == []
+    assert rag.database.dicts("list_workers") == []
 
 
 def test_health_tells_life_from_death(

@@ -105,7 +105,7 @@ def test_workers_are_listed_while_their_hearts_beat(
     connection.execute(
         "UPDATE rag.workers SET seen_at = now() - interval '2 minutes' WHERE worker = 'silent'"
     )
-    assert [worker["worker"] for worker in database.list_workers()] == ["here"]
+    assert [worker["worker"] for worker in database.dicts("list_workers")] == ["here"]
     connection.execute("UPDATE rag.workers SET seen_at = now() - interval '2 hours'")
     beat(database, "here")
     assert connection.execute("SELECT worker FROM rag.workers").fetchall() == [("here",)]
