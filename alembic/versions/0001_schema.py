@@ -25,6 +25,8 @@ STATEMENTS = (
         max_queries integer NOT NULL DEFAULT 1000,
         recall_target double precision NOT NULL DEFAULT 0,
         keep_original boolean NOT NULL DEFAULT false,
+        lexer_version smallint NOT NULL,
+        index_format smallint NOT NULL,
         copy_of integer,
         CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
         CONSTRAINT collections_live CHECK (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from rag_pg.cli.options import Dsn, command, embedded_server, make_client, silence
@@ -12,11 +14,27 @@ db = typer.Typer(help="The database: its schema, and the embedded server.", no_a
 
 @db.command("upgrade")
 @command
-def db_upgrade(dsn: Dsn = None) -> None:
+def db_upgrade(
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only print what would be done, and its locks.")
+    ] = False,
+    dsn: Dsn = None,
+) -> None:
     """Install or upgrade schema rag."""
+    from rag_pg.db import schema
+
     with silence():
         rag = make_client(dsn)
-        revision = rag.upgrade()
+        if plan:
+            lines = schema.plan(rag.dsn or embedded_server().start())
+        else:
+            revision = rag.upgrade()
+    if plan:
+        for line in lines:
+            write_result(line, step=line)
+        if not lines and not as_json.get():
+            write("nothing to do")
+        return
     write_result(f"schema rag is at revision {revision}", revision=revision)
 
 

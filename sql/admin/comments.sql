@@ -24,6 +24,8 @@ keep_versions  how long texts that were replaced or deleted stay; 0: not at all
 keep_answers  how long answers are logged with their questions; 0: not at all
 sample_queries  share of searches that is kept to be replayed; 0: none
 recall_target  share of the nearest that vector searches are to find, measured daily; 0: none
+lexer_version  of what made lexemes of its chunks
+index_format  how its keyword index is stored
 keep_original  whether the files that documents are made from are stored, too
 copy_of  collection_id of the collection that this is a temporary copy of; NULL: of none$$),
 ('document_versions',

@@ -21,6 +21,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag._check_views() AS f
         UNION ALL SELECT f.* FROM rag._check_calibrations() AS f
         UNION ALL SELECT f.* FROM rag._check_recall() AS f
+        UNION ALL SELECT f.* FROM rag._check_formats() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),
         NULL::text
@@ -42,6 +43,7 @@ BEGIN
                  ('calibrations', 'all that are stored hold'),
                  ('vector recall', 'no measure is below its target'),
                  ('keyword merges', 'none is held up'),
+                 ('stored formats', 'all are of this release'),
                      ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;
 END

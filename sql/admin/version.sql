@@ -34,3 +34,46 @@ COMMENT ON FUNCTION rag.version IS
 $$The release of rag_pg that installed these functions.
 Circle: application, Maintenance and versions.
 SELECT rag.version()$$;
+
+
+CREATE OR REPLACE FUNCTION rag._lexer_version()
+RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1::smallint;
+
+COMMENT ON FUNCTION rag._lexer_version IS
+$$The version of what makes lexemes of texts (rag._lexemes and all that it calls).
+A collection keeps the one that its chunks were lexed by.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._index_format()
+RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1::smallint;
+
+COMMENT ON FUNCTION rag._index_format IS
+$$The version of how the keyword index is stored: bits of a posting, slots of a block, weights.
+A collection keeps the one that its index was made in.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_formats()
+RETURNS SETOF rag.finding
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'stored formats', 'warn',
+        format('collection %L was lexed by version %s and indexed in format %s, this release has '
+            '%s and %s: words that are lexed otherwise by now are not found', c.name,
+            c.lexer_version, c.index_format, rag._lexer_version(), rag._index_format()),
+        'put its documents into a new collection'
+    FROM rag.collections AS c
+    WHERE c.dropped_at IS NULL AND (c.lexer_version, c.index_format)
+        <> (rag._lexer_version(), rag._index_format())
+    ORDER BY c.name;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_formats IS
+$$rag.doctor: collections that an earlier release lexed or indexed in another way.$$;

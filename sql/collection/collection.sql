@@ -64,9 +64,11 @@ BEGIN
 
     IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name
         AND c.dropped_at IS NULL) THEN
-        INSERT INTO rag.collections AS c (name, language, chunking, k1, b)
+        INSERT INTO rag.collections AS c (name, language, chunking, k1, b, lexer_version,
+            index_format)
         VALUES (create_collection.name, _language, _chunking,
-                (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision)
+                (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision,
+                rag._lexer_version(), rag._index_format())
         ON CONFLICT DO NOTHING
         RETURNING c.* INTO _collection;
     END IF;

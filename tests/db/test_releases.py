@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from paths import ROOT
 from patience import BOUND, wait_until
-from releases import OPEN, UPGRADE, make_release, run_release
+from releases import OPEN, PLAN, UPGRADE, make_release, run_release
 
 from rag_pg import Rag, SchemaMismatch
 from rag_pg.db import schema
@@ -123,6 +123,19 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
     connection.execute("SELECT rag.put_eval_set('questions')")
     with Work(rag, dsn) as work:
         work.goes_on()
+        assert schema.plan(dsn) == []
+        before = connection.execute(FUNCTIONS.encode()).fetchall()
+        lines = run_release(next_one, PLAN, dsn).stdout.splitlines()
+        assert lines[:3] == [
+            "upgrade release 0.1.0 to 0.2.0",
+            "run revision 0002_added",
+            "make function rag.added()",
+        ]
+        assert "replace function rag.list_eval_sets()" in lines
+        assert [line for line in lines if line.startswith("lock table rag.c")] == [
+            "lock table rag.collections in mode ACCESS EXCLUSIVE"
+        ]
+        assert connection.execute(FUNCTIONS.encode()).fetchall() == before
         done = run_release(next_one, UPGRADE, dsn)
         assert done.stdout == "0002_added\n", done.stderr
         work.goes_on()

@@ -117,13 +117,13 @@ def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, st
 
 
 def test_rights_are_given_again_by_an_upgrade_and_taken_away_whole(roles: dict[str, str]) -> None:
-    reader = sql.Identifier(roles["reader_name"]).as_string()
+    quoted = sql.Identifier(roles["reader_name"]).as_string()
     with psycopg.connect(roles["owner"], autocommit=True) as connection:
         kept = connection.execute("SELECT * FROM rag.list_access()").fetchall()
         assert (roles["reader_name"], "reader", True) in kept
         connection.execute(
-            f"""REVOKE SELECT ON rag.documents FROM {reader};
-                REVOKE EXECUTE ON FUNCTION rag.version() FROM {reader};
+            f"""REVOKE SELECT ON rag.documents FROM {quoted};
+                REVOKE EXECUTE ON FUNCTION rag.version() FROM {quoted};
                 INSERT INTO rag.access_grants VALUES ('gone', 'writer')""".encode()
         )
         schema.upgrade(roles["owner"])

@@ -17,6 +17,7 @@ from paths import ROOT
 from rag_pg.db.connection import API_VERSION
 
 UPGRADE = "import sys; from rag_pg.db import schema; print(schema.upgrade(sys.argv[1]))"
+PLAN = "import sys; from rag_pg.db import schema; print(*schema.plan(sys.argv[1]), sep=chr(10))"
 # What a client of the embedded server does when it opens.
 OPEN = """
 import sys

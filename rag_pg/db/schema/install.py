@@ -12,7 +12,7 @@ types, functions and operators.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -21,6 +21,7 @@ from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
 from rag_pg.db.schema.packaged import packaged_files, packaged_routines
+from rag_pg.db.schema.plan import planned
 from rag_pg.db.schema.release import (
     Installed,
     check_not_newer,
@@ -46,6 +47,9 @@ from rag_pg.db.schema.transaction import (
 from rag_pg.db.schema.words import store_words
 from rag_pg.errors import DatabaseUnavailable
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 log = logging.getLogger(__name__)
 
 
@@ -58,27 +62,43 @@ def upgrade(dsn: str) -> str:
     """
     try:
         with transaction(dsn) as connection:
-            prepare_session(connection)
-            check_server(connection)
-            vector_schema = ensure_vector(connection)
-            if not scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
-                connection.exec_driver_sql("CREATE SCHEMA rag")
-            check_schema(connection)
-            check_not_newer(psycopg_connection(connection))
-            if is_copy(connection):
-                adopt_copy(connection, vector_schema)
-            tables = recorded_tables(connection)
-            known = check_tables(connection, tables, vector_schema)
-            revision = run_revisions(connection, vector_schema)
-            if not known or tables.get("revision") != revision:
-                tables = fresh_tables(connection, vector_schema, revision)
-            apply_functions(connection, vector_schema)
-            store_words(connection)
-            connection.exec_driver_sql("SELECT rag._renew_access()")
-            record_installed(connection, vector_schema, {**tables, "revision": revision})
-            return revision
+            return _upgrade(connection)
     except psycopg.Error as exc:
         raise DatabaseUnavailable(f"cannot upgrade schema rag: {explain(exc)}") from exc
+
+
+def plan(dsn: str) -> list[str]:
+    """Return what `upgrade` would do and which tables it would lock, a line each; empty when there
+    is nothing to do. It is run and taken back: nothing is changed. Raises: as `upgrade`, where a
+    lock is not had within two seconds, too.
+    """
+    try:
+        with transaction(dsn) as connection:
+            return planned(connection, lambda: _upgrade(connection))
+    except psycopg.Error as exc:
+        raise DatabaseUnavailable(f"cannot plan the upgrade: {explain(exc)}") from exc
+
+
+def _upgrade(connection: Connection) -> str:
+    prepare_session(connection)
+    check_server(connection)
+    vector_schema = ensure_vector(connection)
+    if not scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
+        connection.exec_driver_sql("CREATE SCHEMA rag")
+    check_schema(connection)
+    check_not_newer(psycopg_connection(connection))
+    if is_copy(connection):
+        adopt_copy(connection, vector_schema)
+    tables = recorded_tables(connection)
+    known = check_tables(connection, tables, vector_schema)
+    revision = run_revisions(connection, vector_schema)
+    if not known or tables.get("revision") != revision:
+        tables = fresh_tables(connection, vector_schema, revision)
+    apply_functions(connection, vector_schema)
+    store_words(connection)
+    connection.exec_driver_sql("SELECT rag._renew_access()")
+    record_installed(connection, vector_schema, {**tables, "revision": revision})
+    return revision
 
 
 def ensure(dsn: str, connection: psycopg.Connection[Any]) -> None:

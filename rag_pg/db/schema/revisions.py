@@ -55,9 +55,8 @@ def _check_known(connection: Connection) -> None:
     if re.fullmatch(r"00[0-2]\d", present):
         raise SchemaMismatch(
             f"schema rag is at revision {present} of the development before release 0.1.0, which"
-            ' no release upgrades; nothing was changed: save the documents (psql -c "\\copy (SELECT'
-            ' collection_id, uri, title, content, metadata FROM rag.documents) TO documents.tsv"),'
-            " DROP SCHEMA rag CASCADE, upgrade, and add them again"
+            " no release upgrades; nothing was changed: save uri, title, content and metadata from"
+            " its table documents, DROP SCHEMA rag CASCADE, upgrade, and add them again"
         )
     raise SchemaMismatch(
         f"the database is at revision {present}, and this rag_pg knows revisions up to"

@@ -65,9 +65,11 @@ def prepare_session(connection: Connection) -> None:
     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
     if int(scalar(connection, "SHOW server_version_num")) >= 170000:
         connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
+    patience = scalar(connection, "SHOW lock_timeout")
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
     connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
-    connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")  # it spares who uses the tables
+    # it spares who uses the tables
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience}'")
     connection.exec_driver_sql("SET LOCAL standard_conforming_strings TO on")
 
 

@@ -40,7 +40,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 21
+    assert len(checks) == 22
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
@@ -79,6 +79,13 @@ def test_chunks_without_vectors_are_found_and_healed(connection: Connection) -> 
     )
     heal(connection, "chunks without vectors")
     assert connection.execute("SELECT kind FROM rag.jobs").fetchall() == [("embed",)]
+
+
+def test_a_collection_that_an_earlier_release_lexed_is_told(connection: Connection) -> None:
+    connection.execute("UPDATE rag.collections SET lexer_version = 0")
+    status, detail, remedy = found(connection)["stored formats"]
+    assert status == "warn" and "new collection" in remedy
+    assert detail.startswith("collection 'c' was lexed by version 0 and indexed in format 1")
 
 
 def test_orphans_are_found_and_healed(connection: Connection) -> None:
