@@ -5,6 +5,7 @@ import json
 import logging
 import os
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -122,14 +123,24 @@ def test_the_command_line_asks_structured_questions(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert output("aggregate", "count", "sum:amount", "--by", "party", "--order-by", "-sum:amount",
-                  "--having", '{"sum:amount": {"$gt": 0}}') == (
-        "Brush & Co\t1\t30\nHall Ltd\t2\t30\n")  # fmt: skip
-    assert "amount\tnumeric\t4\t4\t0\t30\t" in output("fields")
-    assert json.loads(output("fields", "--json").splitlines()[0])["field"] == "amount"
-    assert "exposed as sales" in output("views", "expose", "app.sales", "An order")
-    assert output("views", "list").startswith("sales\tAn order\tid integer, customer text")
-    assert output("views", "query", "sales", "--column", "id", "--filter", "id=5") == "5\n"
-    counted = output("views", "query", "sales", "count", "--by", "state", "--json")
-    assert sum(json.loads(line)["count"] for line in counted.splitlines()) == 60
-    assert "is hidden" in output("views", "hide", "sales")
+    def call(function: str, *arguments: str) -> list[Any]:
+        return [
+            json.loads(line) for line in output("call", function, *arguments, "--json").splitlines()
+        ]
+
+    assert call("aggregate_documents", "collection=docs", "group_by={party}", "order_by={-total}",
+                'aggregates={"n": {"count": "*"}, "total": {"sum": "amount"}}',
+                'having_filter={"total": {"$gt": 0}}') == [
+        {"party": "Brush & Co", "n": 1, "total": 30}, {"party": "Hall Ltd", "n": 2, "total": 30}
+    ]  # fmt: skip
+    assert "amount\tnumeric\tfalse\t4\t4\t0\t30\t" in output(
+        "call", "describe_metadata", "collection=docs"
+    )
+    assert output("call", "expose_view", "view=app.sales", "description=An order") == "sales\n"
+    assert output("call", "list_views").startswith("sales\tAn order\t")
+    assert call("query_view", "name=sales", "columns={id}", 'filter={"id": 5}') == [{"id": 5}]
+    counted = call(
+        "query_view", "name=sales", 'aggregates={"n": {"count": "*"}}', "group_by={state}"
+    )
+    assert sum(row["n"] for row in counted) == 60
+    assert output("call", "hide_view", "name=sales") == "true\n"

@@ -56,12 +56,10 @@ def test_its_table_names_the_tools_and_its_program_and_role_work(dsn: str, tmp_p
         tools = with_client(make_server(rag), lambda client: client.list_tools()).tools
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [tool.name for tool in tools]
     with psycopg.connect(dsn, autocommit=True) as connection:
-        operations = (ROOT / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
-        (grants,) = re.findall(r"```sql\n(GRANT USAGE.*?)```", operations, re.DOTALL)
         (recipe,) = blocks("sql")
         roles = f"guide_reader_{os.getpid()}", f"guide_mcp_{os.getpid()}"
         connection.execute(f"CREATE ROLE {roles[0]}".encode())
-        connection.execute(re.sub(r"rag_(reader|writer|worker)\b", roles[0], grants).encode())
+        connection.execute("SELECT rag.grant_access(%s, 'reader')", [roles[0]])
         recipe = recipe.replace("rag_reader", roles[0]).replace("rag_mcp", roles[1])
         connection.execute(recipe.encode())
         try:
@@ -88,5 +86,6 @@ def test_its_table_names_the_tools_and_its_program_and_role_work(dsn: str, tmp_p
                 "1",
             ]
         finally:
+            connection.execute("SELECT rag.revoke_access(%s)", [roles[0]])
             for role in reversed(roles):
                 connection.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}".encode())

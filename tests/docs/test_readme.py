@@ -102,12 +102,14 @@ def test_readme_sql_examples_run(connection: psycopg.Connection[Any]) -> None:
 @pytest.fixture
 def roles(dsn: str) -> Iterator[dict[str, str]]:
     """Roles for the example, under names of their own: roles belong to the whole server."""
-    names = {name: f"{name}_{os.getpid()}" for name in ("rag_reader", "rag_writer", "rag_worker")}
+    kinds = ("rag_reader", "rag_evaluator", "rag_writer", "rag_worker")
+    names = {name: f"{name}_{os.getpid()}" for name in kinds}
     with psycopg.connect(dsn, autocommit=True) as connection:
         for name in names.values():
             connection.execute(f"CREATE ROLE {name} LOGIN".encode())
         yield names
         for name in names.values():
+            connection.execute("SELECT rag.revoke_access(%s)", [name])
             connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
 
 
@@ -116,7 +118,7 @@ def test_grants_of_the_operations_guide_suffice(
 ) -> None:
     connection.execute("SELECT rag.create_collection('before', 'mine', 3)")
     for statement in statements(blocks("docs/guides/operations.md", "sql")[0]):
-        named = re.sub("rag_reader|rag_writer|rag_worker", lambda match: roles[match[0]], statement)
+        named = re.sub("|".join(roles), lambda match: roles[match[0]], statement)
         connection.execute(named.encode())
     connection.execute("SELECT rag.create_collection('after', 'mine', 3)")
 
