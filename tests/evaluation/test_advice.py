@@ -110,8 +110,9 @@ def test_english_texts_need_no_change(connection: Connection) -> None:
         "statistics", "language", "model", "chunking", "weights", "index", "memory", "fields",
     ]  # fmt: skip
     assert [topic for topic, row in found.items() if row.command] == []
-    assert found["statistics"].figures["languages"] == {"english": 12}
-    assert found["statistics"].figures["documents"] == 12
+    figures = found["statistics"].figures
+    assert figures is not None
+    assert (figures["languages"], figures["documents"]) == ({"english": 12}, 12)
 
 
 def test_german_texts_want_their_language_and_a_model_that_knows_it(

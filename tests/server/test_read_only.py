@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +10,6 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 from mcp_client import call, data, text_of, with_client
-from paths import ROOT
 from patience import BOUND
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
@@ -20,7 +18,6 @@ from waiting import Door
 from rag_pg import Rag, Settings
 from rag_pg.server.mcp import make_server
 
-GUIDE = ROOT / "docs" / "guides" / "operations.md"
 READER, SHUT_OUT = "mcp_reader", "mcp_shut_out"
 EVERY_CALL: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "red fish", "detail": "full"}),
@@ -47,13 +44,7 @@ def owner(new_database: Callable[..., str], template: str) -> Iterator[str]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for name in (READER, SHUT_OUT):
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
-        (recipe,) = re.findall(r"```sql\n(GRANT USAGE.*?)```", GUIDE.read_text("utf-8"), re.S)
-        connection.execute(re.sub(r"rag_(reader|writer|worker)\b", READER, recipe).encode())
-        connection.execute(
-            sql.SQL("REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA rag FROM {}").format(
-                sql.Identifier(READER)
-            )
-        )
+        connection.execute("SELECT rag.grant_access(%s, 'reader')", [READER])
         connection.execute(
             """CREATE TABLE public.log (note text);
                CREATE FUNCTION public.write_log() RETURNS text LANGUAGE sql VOLATILE AS
@@ -72,6 +63,7 @@ def owner(new_database: Callable[..., str], template: str) -> Iterator[str]:
         rag.views.expose("public.slow", "slow", max_rows=5)
     yield dsn
     with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.revoke_access(%s)", [READER])
         for name in (READER, SHUT_OUT):
             connection.execute(
                 sql.SQL("DROP OWNED BY {0} CASCADE; DROP ROLE {0}").format(sql.Identifier(name))
