@@ -44,6 +44,7 @@ class EmbeddedServer:
         library = _library()
         try:
             _make(self.folder.parent)
+            self._lock_with(library)
             version = library.postgres_server.pgdata_version(self.folder) or self.postgres_version
         except OSError as exc:
             raise DatabaseUnavailable(
@@ -71,6 +72,14 @@ class EmbeddedServer:
                 time.sleep(0.5)
             finally:
                 self._forget(library)
+
+    def _lock_with(self, library: Any) -> None:
+        """Let the library lock a file beside the data: its own is one for all users of a machine,
+        and the first of them shuts the others out. Raises: OSError."""
+        path = self.folder.with_name(f".{self.folder.name}.lock")
+        path.touch()
+        module = library.postgres_server
+        module.PostgresServer._lock = module.fasteners.InterProcessLock(path)
 
     def _running_dsn(self) -> str | None:
         """The DSN of the server where its own file says that it runs and it answers; the library,
@@ -101,6 +110,7 @@ class EmbeddedServer:
         if not (self.folder / "postmaster.pid").exists():
             return False
         library = _library()
+        self._lock_with(library)
         handle = library.get_server(
             self.folder,
             cleanup_mode=None,

@@ -4,6 +4,8 @@ import os
 import shutil
 import signal
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +99,28 @@ def test_a_server_that_dies_in_the_middle_of_an_ingest_loses_nothing(home: Path)
         stats = docs.stats()
         assert (stats.documents, stats.chunks, stats.embedded) == (300, 300, 300)
         assert (stats.pending, stats.failed) == (0, 0)
+
+
+def test_what_another_user_left_in_the_temporary_folder_shuts_nobody_out(
+    home: Path, tmp_path: Path
+) -> None:
+    """The library's own lock is one file there; a folder in its place nobody can open, not root."""
+    (tmp_path / ".lockfile").mkdir()
+    program = """
+import sys
+from pathlib import Path
+from rag_pg.db.embedded import EmbeddedServer
+server = EmbeddedServer(Path(sys.argv[1]) / "postgres")
+server.start()
+print(server.stop())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, home],
+        env=os.environ | {"TMPDIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_a_folder_that_cannot_hold_data_is_named(home: Path) -> None:
