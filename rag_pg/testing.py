@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from platformdirs import user_cache_path
 
 from rag_pg.client import Rag
 from rag_pg.config import Settings
@@ -104,7 +105,7 @@ def running_server(postgres_version: int = 18) -> Iterator[str]:
 def open_client(dsn: str) -> Rag:
     """Return a client, to be entered, with models fake:<dimensions> and no settings of the
     environment."""
-    home = Path(tempfile.gettempdir()) / "rag-pg-testing"
+    home = user_cache_path("rag_pg") / "testing"
     return Rag(dsn, settings=Settings(home=home), embedders={"fake": FakeEmbedder})
 
 
