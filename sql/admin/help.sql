@@ -26,12 +26,12 @@ BEGIN
         CROSS JOIN LATERAL regexp_match(obj_description(p.oid, 'pg_proc'),
             E'^(.*)\nCircle: (\\w+) ?(\\d*), ([^\n]+)[.]\n(.*)$') AS c (part)
         WHERE p.pronamespace = 'rag'::regnamespace AND NOT starts_with(p.proname, '_')
-    ), listed AS (
+    ), listed AS MATERIALIZED (
         SELECT f.*,
             coalesce(lower(about) IN (lower(f.topic), f.circle, 'rag.' || f.function_name)
                 OR starts_with(f.function_name, lower(about)), true) AS is_named
         FROM public AS f
-    ), described AS (
+    ), described AS MATERIALIZED (
         SELECT l.*, setweight(to_tsvector('pg_catalog.english',
                     replace(l.function_name, '_', ' ')), 'A')
                 || setweight(to_tsvector('pg_catalog.english', l.topic || ' ' || l.purpose), 'B')
