@@ -17,8 +17,13 @@ Connection = psycopg.Connection[Any]
 COUNT, DIMENSIONS = 1000, 16
 
 
+def scattered(count: int, seed: int) -> np.ndarray[Any, Any]:
+    """Vectors without any order: every sparse graph leads to all of them, by many detours."""
+    return np.random.default_rng(seed).normal(size=(count, DIMENSIONS))
+
+
 def clustered(count: int, seed: int) -> np.ndarray[Any, Any]:
-    """Vectors in 60 tight clusters: a sparse graph hardly leads from one to another."""
+    """Vectors in 60 tight clusters: the sparsest graph does not lead from one to another."""
     generator = np.random.default_rng(seed)
     centres = np.random.default_rng(1).normal(size=(60, DIMENSIONS))
     own = generator.integers(0, 60, count)
@@ -27,16 +32,17 @@ def clustered(count: int, seed: int) -> np.ndarray[Any, Any]:
 
 @pytest.fixture(scope="module")
 def bad(new_database: Any, template: str) -> Iterator[str]:
-    """A database with two collections: the index of docs is poor, that of worst is as poor as
-    pgvector allows."""
+    """A database with two collections: a short walk in the index of docs misses a third, a long
+    one finds all; in that of worst no walk finds all. An index differs each time that it is built,
+    for pgvector draws the layers of its rows: of 20 of docs the recall at 1 was .58 to .67 and at
+    1000 .995 to 1, of 20 of worst .40 to .82 at 1000."""
     dsn = new_database(template)
-    vectors = np.round(clustered(COUNT, 2), 4)
     with psycopg.connect(dsn, autocommit=True) as connection:
         # An index is walked from here on, so that few chunks show how it is.
         walk_above(connection, 100)
-        for name, options in (
-            ("docs", {"m": 4, "ef_construction": 8}),
-            ("worst", {"m": 2, "ef_construction": 4}),
+        for name, options, vectors in (
+            ("docs", {"m": 4, "ef_construction": 8}, scattered(COUNT, 2)),
+            ("worst", {"m": 2, "ef_construction": 4}, clustered(COUNT, 2)),
         ):
             connection.execute(
                 "SELECT rag.create_collection(%s, 'none', %s, index_options => %s)",
@@ -45,7 +51,7 @@ def bad(new_database: Any, template: str) -> Iterator[str]:
             connection.execute("SELECT rag.index_field(%s, 'half', 'numeric')", [name])
             chunks = [
                 {"content": f"c{i}", "embedding": vector.tolist(), "metadata": {"half": i % 2}}
-                for i, vector in enumerate(vectors)
+                for i, vector in enumerate(np.round(vectors, 4))
             ]
             connection.execute("SELECT rag.put_chunks(%s, 'd', %s)", [name, json.dumps(chunks)])
         connection.execute("SELECT rag._merge_keyword(1), rag._merge_keyword(2)")
@@ -62,7 +68,7 @@ def connection(bad: str) -> Iterator[Connection]:
 
 def log_queries(connection: Connection, count: int = 40, filters: str = "{}") -> None:
     connection.execute("SELECT rag.alter_collection('docs', sample_queries => 1)")
-    for vector in np.round(clustered(count, 7), 4):
+    for vector in np.round(scattered(count, 7), 4):
         connection.execute(
             "SELECT rag.log_query('docs', query_embedding => %s::text::public.halfvec,"
             " metadata_filter => %s)",
@@ -143,6 +149,7 @@ def test_an_index_that_no_value_mends_wants_to_be_made_anew(connection: Connecti
 
 def test_without_live_queries_vectors_of_chunks_are_the_questions(connection: Connection) -> None:
     log_queries(connection, 5)
+    connection.execute("SELECT rag.alter_collection('docs', ef_search => 1)")
     measure = measured(connection, ", 30, target => 1")
     assert (measure["source"], measure["query_count"]) == ("stored", 30)
     assert measure["recall"] < 1
@@ -243,7 +250,7 @@ def test_the_client_measures(bad: str) -> None:
 
 def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> None:
     connection.execute("SELECT rag.set_fingerprint('docs', 'm/1')")
-    numbers = range(100, 1000, 15)
+    numbers = range(100, 1000, 5)
     connection.execute(
         "SELECT rag.put_eval_queries('faq', %s)",
         [json.dumps([{"id": f"q{n}", "question": f"zz{n}",
