@@ -69,16 +69,17 @@ BEGIN
         RETURN;
     END IF;
     IF jsonb_typeof(_operands) <> 'array'
-        OR operator NOT IN ('$eq', '$ne', '$in', '$nin', '$like', '$gt', '$gte', '$lt', '$lte')
+        OR operator NOT IN ('$eq', '$ne', '$in', '$nin', '$like', '$ilike', '$gt', '$gte', '$lt',
+            '$lte')
        OR jsonb_path_exists(_operands, 'strict $[*] ? (@.type() != "string")', silent => true) THEN
         RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)),
             left(operand::text, 100)
         USING ERRCODE = 'RG004',
-        HINT = 'it is a text: use $eq $ne $in $nin $gt $gte $lt $lte or $like with texts, or $not';
+        HINT = 'it is a text: use $eq $ne $in $nin $gt $gte $lt $lte $like or $ilike with texts, '
+            'or $not';
     END IF;
-    IF operator = '$like' THEN
-        PERFORM rag._check_pattern(field, operand);
-        condition := format('%s LIKE %L', _column.expression, operand #>> '{}');
+    IF operator IN ('$like', '$ilike') THEN
+        condition := rag._like_sql(_column.expression, field, operator, operand);
     ELSIF _sign IS NOT NULL THEN
         condition := format('%s COLLATE "C" %s %L', _column.expression, _sign, operand #>> '{}');
     ELSE

@@ -29,9 +29,10 @@ BEGIN
             SELECT r.* INTO condition, indexed, undeclared
             FROM rag._compile_range(_compile_operator.collection_id, field, steps, operator,
                 operand) AS r;
-        WHEN operator = '$like' THEN
+        WHEN operator IN ('$like', '$ilike') THEN
             SELECT l.* INTO condition, indexed, undeclared
-            FROM rag._compile_like(_compile_operator.collection_id, field, steps, operand) AS l;
+            FROM rag._compile_like(_compile_operator.collection_id, field, steps, operator,
+                operand) AS l;
         WHEN operator = '$contains' THEN
             _around := rag._wrap_operand(steps, operand);
             condition := format('(c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)', _around[1],
@@ -49,8 +50,8 @@ BEGIN
             RAISE EXCEPTION 'unknown operator % at field %', quote_literal(left(operator, 100)),
                 quote_literal(left(field, 100))
             USING ERRCODE = 'RG004',
-                HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $contains $like or $not; '
-                '$and and $or stand above fields';
+                HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $contains $like $ilike or '
+                '$not; $and and $or stand above fields';
     END CASE;
     IF operator IN ('$ne', '$nin', '$not') THEN
         condition := format('(%s) IS NOT TRUE', condition);

@@ -182,15 +182,35 @@ COMMENT ON FUNCTION rag._whole_text IS
 $$The SQL expression of a field's text in its full length.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_pattern(field text, operand jsonb)
+CREATE OR REPLACE FUNCTION rag._fold_case(value text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN octet_length(value) = length(value) THEN lower(value COLLATE "C")
+    ELSE normalize(translate(lower(normalize(value, NFD) COLLATE "C"),
+        'µÆÐØÞĐĦĲĿŁŊŒŦſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊǋǤǱǲǶǷȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿΑΒΓΔΕΖΗ'
+        'ΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςϏϐϑϕϖϘϚϜϞϠϢϤϦϨϪϬϮϰϱϴϵϷϹϺϽϾϿЂЄЅІЈЉЊЋЏАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯѠѢѤ'
+        'ѦѨѪѬѮѰѲѴѸѺѼѾҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӃӅӇӉӋӍӔӘӠӨӶӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹ'
+        'ԺԻԼԽԾԿՀՁՂՃՄՅՆՇՈՉՊՋՌՍՎՏՐՑՒՓՔՕՖẞỺỼỾ',
+        'μæðøþđħĳŀłŋœŧsɓƃƅɔƈɖɗƌǝəɛƒɠɣɩɨƙɯɲɵƣƥʀƨʃƭʈʊʋƴƶʒƹƽǆǆǉǉǌǌǥǳǳƕƿȝƞȣȥⱥȼƚⱦɂƀʉʌɇɉɋɍɏͱͳͷϳαβγδεζη'
+        'θικλμνξοπρστυφχψωσϗβθφπϙϛϝϟϡϣϥϧϩϫϭϯκρθεϸϲϻͻͼͽђєѕіјљњћџабвгдежзиклмнопрстуфхцчшщъыьэюяѡѣѥ'
+        'ѧѩѫѭѯѱѳѵѹѻѽѿҁҋҍҏґғҕҗҙқҝҟҡңҥҧҩҫҭүұҳҵҷҹһҽҿӏӄӆӈӊӌӎӕәӡөӷӻӽӿԁԃԅԇԉԋԍԏԑԓԕԗԙԛԝԟԡԣԥԧԩԫԭԯաբգդեզէըթ'
+        'ժիլխծկհձղճմյնշոչպջռսվտրցւփքօֆßỻỽỿ'),
+        NFC) END;
+
+COMMENT ON FUNCTION rag._fold_case IS
+$$A text in one case, the same in any locale: letters of Latin, Greek, Cyrillic and Armenian script
+by Unicode's simple case folding, with or without marks, composed.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_pattern(field text, operator text, operand jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF jsonb_typeof(operand) <> 'string' OR operand #>> '{}' ~ E'(^|[^\\\\])(\\\\\\\\)*\\\\$' THEN
-        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)),
-            left(operand::text, 100)
+        RAISE EXCEPTION '% of field % takes a pattern, not %', operator,
+            quote_literal(left(field, 100)), left(operand::text, 100)
         USING ERRCODE = 'RG004',
             HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
     END IF;
@@ -201,8 +221,26 @@ COMMENT ON FUNCTION rag._check_pattern IS
 $$Error RG004 for what is no SQL LIKE pattern.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._like_sql(expression text, field text, operator text, operand jsonb)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._check_pattern(field, operator, operand);
+    RETURN CASE operator
+        WHEN '$like' THEN format('%s LIKE %L', expression, operand #>> '{}')
+        ELSE format('rag._fold_case(%s) LIKE %L', expression, rag._fold_case(operand #>> '{}'))
+        END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._like_sql IS
+$$The condition that a text matches the pattern of $like, or of $ilike, which looks at no case.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._compile_like(
-    collection_id integer, field text, steps text[], operand jsonb,
+    collection_id integer, field text, steps text[], operator text, operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -211,11 +249,10 @@ DECLARE
     _pattern text := operand #>> '{}';
     _prefix text := left(substring(_pattern FROM E'^[^%_\\\\]+'), 400);
 BEGIN
-    PERFORM rag._check_pattern(field, operand);
     indexed := false;
     undeclared := '{}';
-    condition := format('%s LIKE %L', rag._whole_text(steps), _pattern);
-    IF _prefix IS NOT NULL AND _compile_like.collection_id IS NOT NULL THEN
+    condition := rag._like_sql(rag._whole_text(steps), field, operator, operand);
+    IF operator = '$like' AND _prefix IS NOT NULL AND _compile_like.collection_id IS NOT NULL THEN
         indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id =
             _compile_like.collection_id
                            AND f.field = rag._field_name(steps) AND f.type = 'text');
@@ -228,5 +265,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_like IS
-$$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _
-can use the field's index.$$;
+$$The condition that a field's text matches an SQL LIKE pattern, $ilike in any case. What stands
+before the first % or _ of $like can use the field's index.$$;

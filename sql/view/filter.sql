@@ -60,8 +60,8 @@ BEGIN
         quote_literal(left(operator, 100)), left(operand::text, 100)
     USING ERRCODE = 'RG004', HINT = CASE
         WHEN kind IN ('integer', 'numeric') THEN 'it is a number: {"$gte": 5}'
-        WHEN kind = 'text' THEN 'it is a text: use $eq $ne $in $nin $like $gt $gte $lt $lte with '
-            'texts'
+        WHEN kind = 'text' THEN 'it is a text: use $eq $ne $in $nin $like $ilike $gt $gte $lt '
+            '$lte with texts'
         WHEN kind = 'boolean' THEN 'it is true or false'
         WHEN kind = 'date' THEN 'it is a date: {"$gte": "2024-02-01", "$lt": "2024-03-01"}'
         WHEN kind IN ('timestamp', 'timestamptz') THEN 'it is a point in time: a day is '
@@ -69,7 +69,7 @@ BEGIN
         WHEN kind IN ('enum', 'enum[]') THEN format('use $eq $ne $in or $nin with its labels: %s',
             left(labels::text, 1000))
         WHEN kind = 'native' THEN 'it takes a text that its type reads'
-        ELSE 'it has no order: use $eq $ne $in $nin or $like with texts' END;
+        ELSE 'it has no order: use $eq $ne $in $nin $like or $ilike with texts' END;
 END
 $$;
 
@@ -150,12 +150,12 @@ DECLARE
     _part record;
     _conditions text[] := '{}';
 BEGIN
-    IF operator NOT IN ('$eq', '$ne', '$in', '$nin', '$exists', '$like', '$gt', '$gte', '$lt',
-        '$lte') THEN
+    IF operator NOT IN ('$eq', '$ne', '$in', '$nin', '$exists', '$like', '$ilike', '$gt', '$gte',
+        '$lt', '$lte') THEN
         RAISE EXCEPTION 'unknown operator % at column %', quote_literal(left(operator, 100)),
             quote_literal(left(name, 100))
-        USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $like or '
-            '$not; $contains is for columns of json and arrays';
+        USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $like $ilike '
+            'or $not; $contains is for columns of json and arrays';
     ELSIF jsonb_typeof(_operands) <> 'array' THEN
         RAISE EXCEPTION '% of column % takes a list, not %', operator,
             quote_literal(left(name, 100)), left(operand::text, 100)
@@ -169,13 +169,15 @@ BEGIN
         condition := format('%s IS %sNULL', term.expression,
             CASE WHEN operand::boolean THEN 'NOT ' ELSE '' END);
         RETURN;
-    ELSIF operator = '$like' THEN
+    ELSIF operator IN ('$like', '$ilike') THEN
         IF term.kind NOT IN ('text', 'enum', 'other') THEN
             PERFORM rag._reject_operand(name, term.kind, operator, operand, term.labels);
         END IF;
-        PERFORM rag._check_pattern(name, operand);
-        bound := bound || (operand #>> '{}');
-        condition := format('%s LIKE ($1)[%s]', _expression, cardinality(bound));
+        PERFORM rag._check_pattern(name, operator, operand);
+        bound := bound || CASE operator WHEN '$like' THEN operand #>> '{}'
+            ELSE rag._fold_case(operand #>> '{}') END;
+        condition := format(CASE operator WHEN '$like' THEN '%s LIKE ($1)[%s]'
+            ELSE 'rag._fold_case(%s) LIKE ($1)[%s]' END, _expression, cardinality(bound));
         RETURN;
     END IF;
     FOR _value IN SELECT v.value FROM jsonb_array_elements(_operands) AS v LOOP

@@ -2,6 +2,7 @@
 what rag._compile_filter has to agree with."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from operator import ge, gt, le, lt
@@ -52,12 +53,22 @@ def _operator(value: Any, name: str, operand: Any) -> bool:
         return any(_operator(value, "$eq", one) for one in operand)
     if name == "$contains":
         return any(contains(candidate, operand) for candidate in _candidates(value))
+    if name == "$ilike":
+        return isinstance(value, str) and _operator(folded(value), "$like", folded(operand))
     if name == "$like":
         parts = re.findall(r"\\.|.", operand, re.S)
         pattern = "".join({"%": ".*", "_": "."}.get(p, re.escape(p[-1])) for p in parts)
         return isinstance(value, str) and re.fullmatch(pattern, value, re.S) is not None
     (kind, left), (wanted_kind, right) = _ordered(value, operand), _ordered(operand, operand)
     return kind == wanted_kind and ORDER[name](left, right)
+
+
+def folded(text: str) -> str:
+    """By Unicode's simple case folding: a letter becomes a letter."""
+    composed = unicodedata.normalize("NFC", text)
+    return "".join(
+        min((one.casefold(), one.lower(), one), key=lambda f: (len(f) > 1,)) for one in composed
+    )
 
 
 def _candidates(value: Any) -> Iterator[Any]:

@@ -21,7 +21,7 @@ DATES = [
 ]  # fmt: skip
 TEXTS = [
     "", "a", "ab", "abc", "a%", "a_c", "b'", 'c"', "d\\", "$1", "\t\n\x01", "é", "日本", "a" * 501,
-    "a" * 500 + "b",
+    "a" * 500 + "b", "AB", "É", "e\u0301",
 ]  # fmt: skip
 numbers = st.sampled_from([0, 1, -1, 2, 1.0, 1.5, -0.25, 2024, 10**30, 1e-30, 1e300])
 texts = st.sampled_from(TEXTS + DATES)
@@ -49,7 +49,9 @@ metadata = st.fixed_dictionaries(
         "": values,
     },
 )
-patterns = st.text("abc%_é\\", max_size=5).filter(lambda p: (len(p) - len(p.rstrip("\\"))) % 2 == 0)
+patterns = st.text("abAÉc%_é\\", max_size=5).filter(
+    lambda p: (len(p) - len(p.rstrip("\\"))) % 2 == 0
+)
 ordered = {
     "num": numbers,
     "txt": texts,
@@ -75,6 +77,7 @@ def operators(field: str) -> st.SearchStrategy[Json]:
                 "$exists": st.booleans(),
                 "$contains": values,
                 "$like": patterns,
+                "$ilike": patterns,
                 "$gt": comparable,
                 "$gte": comparable,
                 "$lt": comparable,

@@ -79,6 +79,7 @@ def random_condition(chance: random.Random, rows: list[dict[str, Any]]) -> dict[
     wanted = chance.choice([
         some[0], {"$eq": some[0]}, {"$ne": some[0]}, {"$in": some}, {"$nin": some},
         {"$like": text[:5] + "%"}, {"$like": "%" + text[-1:]}, {"$like": "a_b%"},
+        {"$ilike": text[:5].upper() + "%"}, {"$ilike": "%" + text[-3:].title()},
         {chance.choice(["$gt", "$lte"]): some[0]}, {"$gte": some[0][:3], "$ne": some[0]},
         {"$in": []}, {"$not": {"$in": some}}, {"$not": some[0]},
     ])  # fmt: skip

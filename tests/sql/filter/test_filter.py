@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from filter_oracle import matches
+from filter_oracle import folded, matches
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from random_filters import DECLARED, Json, filters, metadata
@@ -107,6 +107,19 @@ def test_filters_agree_with_the_oracle_whether_declared_or_not(
         assert not wrong, f"collection {collection}: {disagreement(rows, *wrong[0])}"
 
 
+def test_every_letter_of_the_scripts_that_ilike_knows_is_folded(prepared: Connection) -> None:
+    """Each code point below U+0590 and of the blocks of composed Latin and Greek letters, but for
+    the dotted capital I, which no single letter is, and a mark that Unicode calls a letter."""
+    points = [*range(1, 0x590), *range(0x1E00, 0x2000)]
+    given = [chr(point) for point in points if point not in (0x130, 0x345)]
+    found = prepared.execute(
+        "SELECT rag._fold_case(g) FROM unnest(%s::text[]) WITH ORDINALITY AS u (g, i) ORDER BY i",
+        [given],
+    ).fetchall()
+    assert [fold for (fold,) in found] == [folded(one) for one in given]
+    assert len({fold for (fold,) in found}) < len(given) - 600
+
+
 # --- input that wants to break out, and limits
 
 HOSTILE = [
@@ -133,6 +146,7 @@ def test_hostile_keys_and_values_are_only_keys_and_values(prepared: Connection) 
             {"$exists": True},
             {"$eq": {one: one}},
             {"$like": one.replace("\\", "\\\\").replace("%", "\\%") + "%"},
+            {"$ilike": one.upper().replace("\\", "\\\\").replace("%", "\\%") + "%"},
         )
     ]
     fill(prepared, 1, rows)
@@ -186,6 +200,7 @@ def nest(depth: int) -> Json:
         ({"a": {"$exists": 1}}, r"\$exists of field 'a' takes true or false, not 1"),
         ({"a": {"$like": 5}}, r"\$like of field 'a' takes a pattern, not 5"),
         ({"a": {"$like": "x\\"}}, r"\$like of field 'a' takes a pattern"),
+        ({"a": {"$ilike": ["x"]}}, r"\$ilike of field 'a' takes a pattern, not \["),
         ({"$and": {"a": 1}}, r"\$and takes a list of filters"),
         ({"$or": [1]}, "a filter is a JSON object, not 1"),
         ({"$not": []}, r"a filter is a JSON object, not \[\]"),
@@ -244,6 +259,7 @@ def compiled(connection: Connection, collection: int, wanted: Json) -> tuple[Any
         ({"day": {"$lt": "2024-01-01"}}, False, True, ["day"]),
         ({"txt": {"$like": "ab%"}}, False, True, ["txt"]),
         ({"txt": {"$like": "%ab"}}, False, False, []),
+        ({"txt": {"$ilike": "ab%"}}, False, False, []),
         ({"num": {"$gte": 1}, "a": 1}, True, True, ["num"]),
         ({"$or": [{"num": {"$gte": 1}}, {"a": 1}]}, False, True, ["num"]),
         ({"num": {"$not": {"$gte": 1}}}, False, False, []),

@@ -93,6 +93,20 @@ def test_grants_on_columns_of_a_table_hold(orders: Connection) -> None:
         orders.execute("SELECT rag.query_view('orders', '{secret}')")
 
 
+def test_texts_of_a_view_match_in_any_case(connection: Connection) -> None:
+    connection.execute(
+        "CREATE SCHEMA app; CREATE TYPE app.mood AS ENUM ('Happy', 'sad');"
+        "CREATE TABLE app.people (name text, mood app.mood);"
+        "INSERT INTO app.people VALUES ('Zoë', 'Happy'), ('ZOË', 'sad'), ('Zoe', NULL)"
+    )
+    connection.execute("SELECT rag.expose_view('app.people', 'People')")
+    found = rows_of(connection, """'people', '{name}', '{"name": {"$ilike": "z_Ë"}}'""")
+    assert sorted(row["name"] for row in found) == ["ZOË", "Zoë"]
+    assert rows_of(connection, """'people', '{name}', '{"mood": {"$ilike": "HA%"}}'""") == [
+        {"name": "Zoë"}
+    ]
+
+
 def test_a_view_that_the_caller_may_not_read_is_not_there(orders: Connection) -> None:
     orders.execute("CREATE VIEW app.payroll AS SELECT 1 AS pay")
     orders.execute("SELECT rag.expose_view('app.payroll', 'Pay')")
@@ -377,8 +391,9 @@ VALUES: list[Any] = [
     "a" * 5000, list(range(200)), ["x'y", 'x"y', "x\\y", "{", "}", ","],
 ]  # fmt: skip
 OPERATORS = [
-    "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$like", "$contains",
-    "$not", "$and", "$or", "$regex", "$where", "$expr", "", "=", "; DROP TABLE app.orders",
+    "$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$like", "$ilike",
+    "$contains", "$not", "$and", "$or", "$regex", "$where", "$expr", "", "=",
+    "; DROP TABLE app.orders",
 ]  # fmt: skip
 FUNCTIONS = [
     "count", "count_distinct", "sum", "avg", "min", "max", "app.touch", "pg_sleep", "string_agg",
