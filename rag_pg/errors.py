@@ -12,6 +12,7 @@
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, no writes now, server too old,
     │                           pgvector missing
+    ├── PermissionDenied        the role may not read, write or call it
     ├── StatementCanceled       by statement_timeout, or by an administrator
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
     ├── NoAnswer                no worker answered a request in time, or it could not
@@ -25,7 +26,7 @@
         ├── AnswerBlocked       the provider refused to answer
         └── BudgetExceeded      a call was not made, for it might pass a bound
 
-SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these classes.
+SQL functions raise SQLSTATE codes of class RG, and 42501; `SQLSTATES` maps them to these classes.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ __all__ = [
     "NoAnswer",
     "NotFound",
     "NotReady",
+    "PermissionDenied",
     "ProviderAuth",
     "ProviderError",
     "ProviderTimeout",
@@ -152,6 +154,10 @@ class DatabaseUnavailable(RagError, ConnectionError):
     """Cannot connect, connection lost, no writes now, server too old, pgvector missing."""
 
 
+class PermissionDenied(RagError, PermissionError):
+    """The role may not read, write or call it, or a policy refuses the row."""
+
+
 class StatementCanceled(RagError):
     """The database cancelled a statement: by statement_timeout,
     or because an administrator asked it to."""
@@ -212,6 +218,7 @@ class BudgetExceeded(ProviderError):
 
 
 SQLSTATES: dict[str, type[RagError]] = {
+    "42501": PermissionDenied,
     "RG001": InvalidInput,
     "RG002": NotFound,
     "RG003": CollectionMismatch,

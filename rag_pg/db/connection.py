@@ -44,6 +44,7 @@ from rag_pg.errors import (
     DatabaseUnavailable,
     GateFailed,
     InvalidInput,
+    PermissionDenied,
     RagError,
     SchemaMismatch,
     StatementCanceled,
@@ -244,7 +245,7 @@ class Statements:
         return self._fetch(tuple_row, in_schema(statement), plain)
 
     def require_insert(self, table: str) -> None:
-        """Raise RagError where this role may not insert into a table of schema rag.
+        """Raise PermissionDenied where this role may not insert into a table of schema rag.
 
         For what asks long, or for money, before it writes.
         """
@@ -253,7 +254,7 @@ class Statements:
             "SELECT pg_catalog.has_table_privilege(%(name)s, 'INSERT')", name=name
         )
         if not granted:
-            raise RagError(
+            raise PermissionDenied(
                 f"this role may not write to {name}; ask its owner for GRANT INSERT ON {name}"
             )
 

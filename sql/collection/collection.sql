@@ -13,9 +13,7 @@ BEGIN
         RAISE EXCEPTION 'there is no collection %',
             coalesce(quote_literal(left(wanted, 200)), 'NULL')
         USING ERRCODE = 'RG002', HINT = coalesce(
-            (SELECT 'collections here: ' || string_agg(n.name, ', ' ORDER BY n.name)
-             FROM (SELECT c.name FROM rag.collections AS c
-                   WHERE c.dropped_at IS NULL ORDER BY c.name LIMIT 10) AS n),
+            'collections here: ' || array_to_string(rag._readable_collections(10), ', '),
             'create one with rag.create_collection(name)');
     END IF;
     RETURN _found;
@@ -23,7 +21,39 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._require_collection IS
-$$The collection of that name, or error RG002 naming those that exist.$$;
+$$The collection of that name, or error RG002 naming those that the caller may read.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._readable_collections(at_most integer)
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO on
+AS $$
+DECLARE
+    _all_of_each CONSTANT boolean := NOT row_security_active('rag.documents');
+    _collection record;
+    _names text[];
+BEGIN
+    IF NOT has_table_privilege('rag.documents', 'SELECT') THEN
+        RETURN NULL;
+    END IF;
+    FOR _collection IN SELECT c.collection_id, c.name FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL ORDER BY c.name LOOP
+        IF _all_of_each OR EXISTS (SELECT FROM rag.documents AS d
+            WHERE d.collection_id = _collection.collection_id) THEN
+            _names := _names || _collection.name;
+            EXIT WHEN cardinality(_names) = at_most;
+        END IF;
+    END LOOP;
+    RETURN _names;
+END
+$$;
+
+COMMENT ON FUNCTION rag._readable_collections IS
+$$The names of the first collections that the caller may read: under a policy on documents those of
+which it sees one. NULL for none.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.create_collection(

@@ -154,8 +154,8 @@ BEGIN
         '$lt', '$lte') THEN
         RAISE EXCEPTION 'unknown operator % at column %', quote_literal(left(operator, 100)),
             quote_literal(left(name, 100))
-        USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $like $ilike '
-            'or $not; $contains is for columns of json and arrays';
+        USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $like '
+            '$ilike or $not; $contains is for columns of json and arrays';
     ELSIF jsonb_typeof(_operands) <> 'array' THEN
         RAISE EXCEPTION '% of column % takes a list, not %', operator,
             quote_literal(left(name, 100)), left(operand::text, 100)

@@ -16,7 +16,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from sql_calls import fill
 
-from rag_pg import Rag, RagError, SchemaMismatch
+from rag_pg import PermissionDenied, Rag, RagError, SchemaMismatch
 from rag_pg.cli.call import call_function, describe, find_function
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -145,7 +145,7 @@ def test_the_role_with_the_fewest_rights_reads_about_all_and_is_refused_in_one_l
         for name in functions.keys() - set(OPENING):
             arguments = find_function(rag.database, name).arguments
             given = [sample(one.name, one.type) for one in arguments if one.default is None]
-            with pytest.raises(RagError, match="^permission denied for "):
+            with pytest.raises(PermissionDenied, match="^permission denied for "):
                 call_function(rag.database, name, given)
     assert cli("api_version", dsn=stranger).stdout.strip().isdecimal()
     assert complaint(cli("version", dsn=stranger)).startswith("error: permission denied")

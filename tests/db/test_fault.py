@@ -10,7 +10,14 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from rag_pg import DatabaseUnavailable, InvalidInput, Rag, RagError, StatementCanceled
+from rag_pg import (
+    DatabaseUnavailable,
+    InvalidInput,
+    PermissionDenied,
+    Rag,
+    RagError,
+    StatementCanceled,
+)
 from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
 from rag_pg.fault import OF_SQLSTATE, Fault, fault_of, fault_of_sqlstate
@@ -29,7 +36,7 @@ REAL = {
     ),
     "25006": (Fault.AWAY, DatabaseUnavailable, "BEGIN READ ONLY; DELETE FROM rag.budgets"),
     "25P02": (Fault.PROGRAM, RagError, "BEGIN; SELECT 1/0; SELECT 1"),
-    "42501": (Fault.WORKER, RagError, "SET ROLE pg_monitor; DELETE FROM rag.budgets"),
+    "42501": (Fault.WORKER, PermissionDenied, "SET ROLE pg_monitor; DELETE FROM rag.budgets"),
     "42704": (Fault.DOCUMENT, InvalidInput, "SELECT 'klingon'::regconfig"),
     "42883": (Fault.WORKER, RagError, "SELECT rag.no_such_function()"),
     "42P01": (Fault.WORKER, RagError, "SELECT FROM rag.no_such_table"),
@@ -173,7 +180,7 @@ def test_every_fault_of_the_table_can_be_looked_up() -> None:
 COSTS: dict[str, tuple[str, int, type[RagError] | None]] = {
     "22003": ("waiting", 1, None),
     "23514": ("waiting", 1, None),
-    "42501": ("waiting", 0, RagError),
+    "42501": ("waiting", 0, PermissionDenied),
     "53100": ("waiting", 0, DatabaseUnavailable),
     "53400": ("waiting", 1, None),
     "54000": ("waiting", 1, None),

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sql_calls import CALLS, fill, public_names
 
-from rag_pg import Rag, Settings
+from rag_pg import PermissionDenied, Rag, Settings
 from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
@@ -281,6 +281,37 @@ def test_searches_of_a_reader_keep_to_its_policy(policy: dict[str, str]) -> None
         ).fetchone() or ("",)
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
             reader.execute(f"SELECT count(*) FROM {partition}".encode())
+
+
+def test_an_error_names_only_collections_of_which_the_caller_sees_a_document(
+    policy: dict[str, str],
+) -> None:
+    told = {}
+    for rank in ("owner", "reader", "evaluator", "stranger"):
+        with psycopg.connect(policy[rank], autocommit=True) as connection:
+            for call in (
+                "rag.count_documents('nope')",
+                "rag.delete_documents('nope', '{a}')",  # without row security
+                "rag.put_document('nope', 'a', 'b')",
+            ):
+                with pytest.raises(psycopg.Error) as caught:
+                    connection.execute(f"SELECT {call}".encode())
+                told[rank, call] = f"{caught.value} {caught.value.diag.message_hint}"
+    assert all("docs" in told[key] and "tenants" in told[key] for key in told if key[0] == "owner")
+    for key in told:
+        if key[0] in ("reader", "evaluator"):
+            assert "tenants" in told[key] and "docs" not in told[key], key
+        if key[0] == "stranger":
+            assert "permission denied" in told[key]
+            assert not re.search("tenants|docs", told[key]), key
+
+
+def test_a_right_that_is_missing_is_an_error_class(roles: dict[str, str]) -> None:
+    with pytest.raises(PermissionDenied), Rag(roles["stranger"]):
+        pass
+    with Rag(roles["reader"]) as reader, pytest.raises(PermissionError) as caught:
+        reader.get_collection("docs").delete("a")
+    assert isinstance(caught.value, PermissionDenied) and caught.value.sqlstate == "42501"
 
 
 def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, str]) -> None:

@@ -102,7 +102,7 @@ def test_texts_of_a_view_match_in_any_case(connection: Connection) -> None:
     connection.execute("SELECT rag.expose_view('app.people', 'People')")
     found = rows_of(connection, """'people', '{name}', '{"name": {"$ilike": "z_Ë"}}'""")
     assert sorted(row["name"] for row in found) == ["ZOË", "Zoë"]
-    assert rows_of(connection, """'people', '{name}', '{"mood": {"$ilike": "HA%"}}'""") == [
+    assert rows_of(connection, """'people', '{name}', '{"mood": {"$ilike": "HA__y"}}'""") == [
         {"name": "Zoë"}
     ]
 
