@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Mapping
 
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
+from bs4.element import NavigableString
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
@@ -14,17 +17,40 @@ from rag_pg.load.titles import given_title
 
 _DROPPED = (
     "script, style, noscript, template, svg, iframe, object, nav, footer, button, select, input, "
-    "textarea, [hidden], [aria-hidden=true], [role=navigation], a.headerlink"
+    "textarea, [hidden], [aria-hidden=true], [role=navigation], a.headerlink, .navheader, "
+    ".navfooter, table.nav, .mw-editsection, td.linenos, td.gutter"
 )
 _XML_DECLARATION = re.compile(r"<\?xml[^>]*>", re.IGNORECASE)
 _LINKS = ("http://", "https://", "mailto:")
+_HEADINGS = re.compile(r"^h[1-6]$")
+_BLOCKS = re.compile(
+    r"^(?:p|pre|ul|ol|dl|table|div|section|blockquote|figure|details|h[1-6]|article|aside|address|hr)$"
+)
+_LANGUAGE = re.compile(r"(?:lang|language|highlight-source|highlight)-(?!default\b)([\w+#-]+)")
+_SEPARATOR = r"\s*(?:[|·•»«›:/~]+|\s[-–—]+|[–—])\s*"  # between the names of a page and of its site
+_MOST_SPANNED = 200  # rows or columns of one cell
+_MOST_CELLS = 100_000  # that cells which span several are copied to
+_MOST_UNCLOSED = 5_000  # elements whose end is not written, and is put where HTML has it
+_CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends, within what
+    "li": (("li",), ("ul", "ol")),
+    "dt": (("dt", "dd"), ("dl",)),
+    "dd": (("dt", "dd"), ("dl",)),
+    "td": (("td", "th"), ("tr", "table")),
+    "th": (("td", "th"), ("tr", "table")),
+    "tr": (("tr",), ("table",)),
+}
+_AROUND_LINKS = 30  # characters beside the links of a table of contents
 
 
 def html_to_markdown(text: str) -> tuple[str, str]:
     """Return (title, Markdown): the title of the page, else its first heading, else "".
 
-    The content is that of <main>, else of a single <article>, else of <body>. Links within the
-    site become their text, images their description. Raises: UnsupportedFile.
+    The content is that of <main>, else of a single <article>, else of <body>, without the page's
+    own table of contents. Text flows: a paragraph is one line but for its <br>; <pre> keeps its
+    lines. The terms of a definition list stand before their definitions, a cell that spans
+    several stands in each, and a table that only arranges a page is none. Links within the site
+    become their text, images their description. A site's name that stands before or behind that of
+    the page is not of the title. Raises: UnsupportedFile.
     """
     # bs4 warns about pages that begin as XML, or have no tags: neither is news here.
     page = "<!DOCTYPE html>\n" + _XML_DECLARATION.sub("", text)
@@ -32,6 +58,8 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         soup = BeautifulSoup(page, "html.parser")
     except ParserRejectedMarkup as exc:
         raise UnsupportedFile(f"is not HTML that can be read: {exc}; mend the markup") from exc
+    site = soup.find("meta", property="og:site_name")
+    names = [str(site.get("content") or "")] if isinstance(site, Tag) else []
     headings = (tag for tag in (soup.title, soup.h1) if tag is not None)
     title = next(filter(None, (given_title(tag.get_text()) for tag in headings)), "")
     for tag in soup.select(f"title, {_DROPPED}"):
@@ -42,10 +70,20 @@ def html_to_markdown(text: str) -> tuple[str, str]:
             tag.decompose()
     for tag in content.find_all("img"):
         tag.replace_with(str(tag.get("alt") or ""))
+    _drop_contents(content, soup)
     for tag in content.find_all("a"):
         if not str(tag.get("href") or "").startswith(_LINKS):
             tag.unwrap()
-    return title, _convert(content)
+    title = _without_site(title, content, names)
+    _close(content)
+    try:
+        for table in reversed(content.find_all("table")):
+            _arrange(table)
+        for listed in reversed(content.find_all("dl")):
+            _define(listed)
+        return title, str(_Converter().convert_soup(content)).strip()
+    except RecursionError:  # hundreds of elements within each other
+        return title, content.get_text("\n", strip=True)
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -67,25 +105,231 @@ def _main(soup: BeautifulSoup) -> Tag:
     return soup
 
 
-def _convert(content: Tag) -> str:
-    converter = MarkdownConverter(
-        heading_style="ATX",
-        bullets="-",
-        escape_asterisks=False,
-        escape_underscores=False,
-        table_infer_header=True,
-        code_language_callback=_language,
+def _words(tag: Tag) -> str:
+    return " ".join(tag.get_text().split())
+
+
+# --- titles and contents -------------------------------------------------------------------------
+
+
+def _without_site(title: str, content: Tag, names: list[str]) -> str:
+    """Return a page's title without the name of its site: the heading of the page that it begins or
+    ends with, else what is left beside the site's own name; as it is where neither is known."""
+    for tag in content.find_all(_HEADINGS, limit=3):
+        heading = re.escape(_words(tag).rstrip("¶#"))
+        if heading and re.fullmatch(
+            rf"{heading}(?:{_SEPARATOR}.*)?|.*{_SEPARATOR}{heading}", title
+        ):
+            return _words(tag).rstrip("¶#")
+    for name in filter(None, (re.escape(" ".join(name.split())) for name in names)):
+        rest = re.sub(rf"\A{name}{_SEPARATOR}|{_SEPARATOR}{name}\Z", "", title)
+        if rest:
+            title = rest
+    return title
+
+
+def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
+    """Take out marks that only link to the place where they stand, and lists of nothing but links
+    to other places of the page."""
+    ids = {str(tag.get(key)) for tag in soup.find_all(True) for key in ("id", "name")}
+    inner = {
+        id(link)
+        for link in content.find_all("a", href=True)
+        if str(link["href"]).rpartition("#")[2] in ids and "#" in str(link["href"])
+    }
+    for link in content.find_all("a", href=True):
+        if str(link["href"]).startswith("#") and not any(map(str.isalnum, link.get_text())):
+            link.decompose()
+    for tag in content.select("ul, ol, dl, .toc, #toc"):
+        if tag.decomposed:
+            continue
+        links = tag.find_all("a", href=True)
+        of_links = sum(len(link.get_text(strip=True)) for link in links)
+        around = len(tag.get_text(strip=True)) - of_links
+        if len(links) > 1 and around <= _AROUND_LINKS and all(id(link) in inner for link in links):
+            tag.decompose()
+
+
+def _close(content: Tag) -> None:
+    """Take items, cells and rows out of those before them that nobody closed."""
+    moved = 0
+    for tag in content.find_all(list(_CLOSES)):
+        same, within = _CLOSES[tag.name]
+        before = tag.find_parent([*same, *within])
+        if before is None or before.name in within or moved >= _MOST_UNCLOSED:
+            continue
+        moved += 1
+        before.insert_after(*[one.extract() for one in [tag, *tag.next_siblings]])
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _arrange(table: Tag) -> None:
+    """Make of a table one with a cell in every row and column, or, where it only arranges what
+    stands in it, no table."""
+    rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
+    cells = [list(row.find_all(["td", "th"], recursive=False)) for row in rows]
+    is_layout = table.find(["pre", "table", _HEADINGS]) or max(map(len, cells), default=0) < 2
+    if is_layout:
+        parts = table.find_all(["thead", "tbody", "tfoot", "tr", "td", "th"])
+        for tag in [*(part for part in parts if part.find_parent("table") is table), table]:
+            tag.name = "div"
+        return
+    _fill(rows, cells)
+    head = [row for row in rows if row.parent and row.parent.name == "thead"]
+    for further in head[1:]:  # a head of two lines is one: each column says both
+        mine = head[0].find_all(["td", "th"], recursive=False)
+        for cell, below in zip(mine, further.find_all(["td", "th"], recursive=False), strict=False):
+            if _words(below) not in _words(cell):
+                cell.append(NavigableString(" " + _words(below)))
+        further.decompose()
+
+
+def _fill(rows: list[Tag], cells: list[list[Tag]]) -> None:
+    """Copy the cells that span several rows or columns to each of them."""
+    waiting: dict[int, tuple[Tag, int]] = {}  # column: what comes down to it, for how many rows
+    copied = 0
+    for row, own in zip(rows, cells, strict=True):
+        column = 0
+        for cell in [*own, None]:
+            while column in waiting or (cell is None and any(at > column for at in waiting)):
+                above, left = waiting.pop(column, (None, 0))
+                if above is not None and copied < _MOST_CELLS:
+                    copied += 1
+                    new = copy.copy(above)
+                    cell.insert_before(new) if cell is not None else row.append(new)
+                    if left > 1:
+                        waiting[-column - 1] = (above, left - 1)
+                column += 1
+            if cell is None:
+                break
+            down, across = _spanned(cell, "rowspan"), _spanned(cell, "colspan")
+            for further in range(across):
+                if further and copied < _MOST_CELLS:
+                    copied += 1
+                    cell.insert_after(copy.copy(cell))
+                if down > 1:
+                    waiting[-(column + further) - 1] = (cell, down - 1)
+            column += across
+        waiting = {-at - 1: value for at, value in waiting.items() if at < 0}
+
+
+def _spanned(cell: Tag, name: str) -> int:
+    """How many rows or columns a cell spans; it is not asked again."""
+    value = str(cell.attrs.pop(name, "1")).strip()
+    return min(max(int(value), 1), _MOST_SPANNED) if value.isdecimal() else 1
+
+
+# --- definition lists ----------------------------------------------------------------------------
+
+
+def _define(listed: Tag) -> None:
+    """Make of a definition list a list of "term: definition", or paragraphs that begin so where a
+    definition has more than one."""
+    for tag in listed.find_all("div", recursive=False):
+        tag.unwrap()
+    parts = listed.find_all(["dt", "dd"], recursive=False)
+    long = any(
+        len(part.find_all(_BLOCKS)) > 1 or part.find(["pre", "ul", "ol", "table", _HEADINGS])
+        for part in parts
     )
-    try:
-        return str(converter.convert_soup(content)).strip()
-    except RecursionError:  # hundreds of elements within each other
-        return content.get_text("\n", strip=True)
+    terms: list[Tag] = []
+    for part in parts:
+        if part.name == "dt" and not part.find(_BLOCKS):
+            if terms and terms[-1].find_next_sibling(["dt", "dd"]) is not part:
+                terms = []
+            terms.append(part)
+            continue
+        _name(part, terms)
+        terms = []
+        part.name = "div" if long or part.name == "dt" else "li"
+    for term in listed.find_all("dt", recursive=False):  # without a definition
+        term.name = "p" if long else "li"
+    listed.name = "div" if long else "ul"
+
+
+def _name(definition: Tag, terms: list[Tag]) -> None:
+    """Put terms before the first words of their definition."""
+    if not terms:
+        return
+    inside: Tag = definition
+    while isinstance(first := _first(inside), Tag) and _BLOCKS.fullmatch(first.name):
+        if first.name not in ("p", "div", "section"):
+            break
+        inside = first
+    if isinstance(first, Tag) and _BLOCKS.fullmatch(first.name):
+        new = Tag(name="p")
+        first.insert_before(new)
+        inside = new
+    named_by = ", ".join(_words(term) for term in terms)
+    ends = named_by[-1:] if named_by[-1:] in (":", "?", ".", "!") else ":"
+    inside.insert(0, NavigableString(" "))
+    for number, term in enumerate(reversed(terms)):
+        if number:
+            inside.insert(0, NavigableString(", "))
+        elif not named_by.endswith(ends):
+            inside.insert(0, NavigableString(ends))
+        if "sig" in (term.get("class") or ()):  # of a function, whose parts are marked up
+            code = Tag(name="code")
+            code.string = _words(term)
+            inside.insert(0, code)
+        else:
+            inside.insert(0, named := Tag(name="term"))
+            named.extend(list(term.contents))
+        term.decompose()
+
+
+def _first(tag: Tag) -> object:
+    """The first thing in an element that is not white space."""
+    return next((c for c in tag.contents if isinstance(c, Tag) or str(c).strip()), None)
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+class _Converter(MarkdownConverter):
+    """Markdown whose paragraphs are lines."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            heading_style="ATX",
+            bullets="-",
+            escape_asterisks=False,
+            escape_underscores=False,
+            table_infer_header=True,
+            code_language_callback=_language,
+            wrap=True,
+            wrap_width=None,
+        )
+
+    def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "pre" in parent_tags:
+            return "\n"
+        return str(super().convert_br(el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_code(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        after = el.previous_sibling
+        if "pre" in parent_tags and isinstance(after, Tag) and after.name == "code":
+            return text if after.get_text().endswith("\n") else "\n" + text
+        return str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_term(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return text.strip()
+
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        cell = " ".join(text.split()).replace("|", "\\|")
+        return f" {cell} |"
+
+    convert_th = convert_td
 
 
 def _language(pre: Tag) -> str:
-    """Return the language of a code block, from class="language-…" on it or on its <code>."""
-    for tag in (pre, pre.code):
+    """Return the language of a code block, by the class of it, its <code> or what is around it:
+    language-…, lang-… and their like; "" where none says so."""
+    around = [pre, pre.code, pre.parent, pre.parent.parent if pre.parent else None]
+    for tag in around:
         for name in (tag.get("class") or ()) if tag else ():
-            if name.startswith("language-"):
-                return str(name.removeprefix("language-"))
+            if found := _LANGUAGE.fullmatch(name):
+                return found[1]
     return ""

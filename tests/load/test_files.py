@@ -219,10 +219,10 @@ x = 1</code></pre>
 
 def test_html_becomes_markdown_of_its_main_content(tmp_path: Path) -> None:
     loaded = load(tmp_path, "page.html", PAGE)
-    assert (loaded.title, loaded.media_type) == ("Install \u2014 Docs", "text/markdown")
+    assert (loaded.title, loaded.media_type) == ("Install", "text/markdown")
     assert loaded.content == (
         "# Install\n\n"
-        "Set `snake_case` to *this*: [there](https://example.org/x),\nhere. A picture\n\n"
+        "Set `snake_case` to *this*: [there](https://example.org/x), here. A picture\n\n"
         "```py\n# no heading\nx = 1\n```\n\n"
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
         "- one\n  - two"

@@ -374,7 +374,7 @@ def test_a_mail_has_its_subject_as_title_and_its_headers_as_metadata() -> None:
 
 def test_a_mail_in_html_becomes_markdown() -> None:
     loaded = read("m.eml", mail("html").as_bytes())
-    assert (loaded.content, loaded.media_type) == ("Hello **Bob**,\nsee you.", "text/markdown")
+    assert (loaded.content, loaded.media_type) == ("Hello **Bob**, see you.", "text/markdown")
 
 
 def test_odd_mails_are_read() -> None:

@@ -1,0 +1,243 @@
+"""HTML pages as Markdown: text that flows, definition lists, tables, code, titles. What a page says
+is read by another parser (lxml), what the Markdown says by markdown-it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html as lxml_html  # type: ignore[import-untyped]
+from markdown_it import MarkdownIt
+
+from rag_pg.load.html import html_to_markdown
+
+_WORD = st.text("abcdefghij", min_size=1, max_size=6)
+_INLINE = st.one_of(
+    _WORD,
+    st.builds("<b>{}</b>".format, _WORD),
+    st.builds("<code>{}</code>".format, _WORD),
+    st.builds('<a href="page.html">{}</a>'.format, _WORD),
+)
+_TEXT = st.lists(_INLINE, min_size=1, max_size=9).flatmap(
+    lambda parts: st.sampled_from([" ", "\n", "\n   ", " \n"]).map(lambda gap: gap.join(parts))
+)
+_LINES = st.lists(_WORD, min_size=1, max_size=4).map("\n  ".join)
+
+
+def _list_of(tag: str, items: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(items, min_size=1, max_size=3).map(
+        lambda found: f"<{tag}>\n" + "\n".join(found) + f"\n</{tag}>"
+    )
+
+
+def _blocks(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    described = st.one_of(_TEXT, inner, st.lists(inner, min_size=2, max_size=2).map("".join))
+    return st.one_of(
+        _list_of("ul", st.builds("<li>{}</li>".format, described)),
+        _list_of("ol", st.builds("<li>{}</li>".format, described)),
+        _list_of("dl", st.builds("<dt>{}</dt>\n<dd>{}</dd>".format, _TEXT, described)),
+        st.builds("<div>\n{}\n</div>".format, inner),
+    )
+
+
+_BLOCK = st.recursive(
+    st.one_of(
+        st.builds("<p>{}</p>".format, _TEXT),
+        st.builds("<pre>{}</pre>".format, _LINES),
+        st.builds("<h2>{}</h2>".format, _TEXT),
+    ),
+    _blocks,
+    max_leaves=6,
+)
+
+
+@given(st.lists(_BLOCK, min_size=1, max_size=4))
+def test_every_word_of_a_page_is_kept_in_order(blocks: list[str]) -> None:
+    page = "<html><body>" + "\n".join(blocks) + "</body></html>"
+    said = " ".join(lxml_html.fromstring(page).itertext())
+    _, text = html_to_markdown(page)
+    assert re.findall(r"[a-j]+", text) == re.findall(r"[a-j]+", said)
+
+
+@given(st.lists(st.builds("<p>{}</p>".format, _TEXT), min_size=1, max_size=4))
+def test_a_paragraph_is_one_line(paragraphs: list[str]) -> None:
+    _, text = html_to_markdown("\n".join(paragraphs))
+    said = [" ".join(p.text_content().split()) for p in map(lxml_html.fromstring, paragraphs)]
+    assert [re.sub("[*`]", "", line) for line in text.split("\n\n")] == said
+
+
+@given(_LINES, st.booleans())
+def test_code_keeps_its_lines(code: str, with_breaks: bool) -> None:
+    written = code.replace("\n", "<br>") if with_breaks else code
+    _, text = html_to_markdown(f'<pre class="lang-sql"><code>{written}</code></pre>')
+    (block,) = MarkdownIt().parse(text)
+    assert (block.type, block.info, block.content) == ("fence", "sql", f"{code}\n")
+
+
+def test_a_line_break_breaks() -> None:
+    assert html_to_markdown("<p>One\nstreet<br>Two\ntown</p>")[1] == "One street  \nTwo town"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<ul><li>one<li>two <b>b</b><ul><li>three</ul><li>four</ul>",
+         "- one\n- two **b**\n  - three\n- four"),
+        ("<dl><dt>a<dd>one<dt>b<dd>two</dl>", "- a: one\n- b: two"),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+    ],
+)  # fmt: skip
+def test_ends_that_are_not_written_are_where_html_has_them(page: str, text: str) -> None:
+    assert html_to_markdown(page)[1] == text
+
+
+# --- definition lists ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("definitions", "text"),
+    [
+        (
+            "<dt>\n <a name='p'></a><span><code>port</code> (integer) </span>\n</dt>\n"
+            "<dd>The TCP port\nto listen on.</dd>"
+            "<dt>host</dt><dd><p>The address.</p></dd>",
+            "- `port` (integer): The TCP port to listen on.\n- host: The address.",
+        ),
+        (
+            "<dt>-h</dt><dt>--help</dt><dd>Show this.</dd>",
+            "- -h, --help: Show this.",
+        ),
+        (
+            "<div><dt>port:</dt><dd>5432</dd></div><div><dt>Why?</dt><dd>It is.</dd></div>",
+            "- port: 5432\n- Why? It is.",
+        ),
+        (
+            "<dt>add</dt><dd><p>Adds.</p><pre>add 1\nadd 2</pre></dd><dt>drop</dt><dd>Drops.</dd>",
+            "add: Adds.\n\n```\nadd 1\nadd 2\n```\n\ndrop: Drops.",
+        ),
+        (
+            "<dt>run</dt><dd><pre>run it</pre></dd>",
+            "run:\n\n```\nrun it\n```",
+        ),
+        (
+            '<dt class="sig">f(<em>a</em>, <em>*b</em>)</dt><dd>Calls it.</dd>',
+            "- `f(a, *b)`: Calls it.",
+        ),
+        ("<dt>lonely</dt>", "- lonely"),
+        ("<dd>nameless</dd>", "- nameless"),
+        ("<dt><h3>Long</h3></dt><dd>It is.</dd>", "### Long\n\nIt is."),
+    ],
+)
+def test_a_definition_stands_with_its_term(definitions: str, text: str) -> None:
+    assert html_to_markdown(f"<dl>{definitions}</dl>")[1] == text
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+@st.composite
+def _tables(draw: st.DrawFn) -> tuple[str, list[list[str]]]:
+    """A table in HTML, with cells that span rows and columns, and what stands in each place."""
+    rows, columns = draw(st.integers(2, 5)), draw(st.integers(2, 5))
+    grid = [["" for _ in range(columns)] for _ in range(rows)]
+    lines = []
+    number = 0
+    for row in range(rows):
+        cells = []
+        for column in range(columns):
+            if grid[row][column]:
+                continue
+            wide = next(
+                (n for n in range(columns - column) if grid[row][column + n]), columns - column
+            )
+            across = draw(st.integers(1, wide if row else min(wide, columns - 1)))
+            down = draw(st.integers(1, rows - row)) if row else 1
+            number += 1
+            text = draw(st.sampled_from([f"cell {number}", f"a|{number}"]))
+            for i in range(down):
+                for j in range(across):
+                    grid[row + i][column + j] = text
+            spans = f' colspan="{across}"' * (across > 1) + f' rowspan="{down}"' * (down > 1)
+            tag = "td" if row else "th"
+            cells.append(f"<{tag}{spans}>\n<p>{text.replace(' ', draw(_GAPS))}</p></{tag}>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>", grid
+
+
+_GAPS = st.sampled_from([" ", "\n", "<br>"])
+
+
+@given(_tables())
+def test_every_row_and_column_of_a_table_has_its_cell(table: tuple[str, list[list[str]]]) -> None:
+    written, grid = table
+    _, text = html_to_markdown(f"<p>Before.</p>{written}<p>After.</p>")
+    tokens = MarkdownIt().enable("table").parse(text)
+    cells = [
+        tokens[at + 1].content for at, t in enumerate(tokens) if t.type in ("th_open", "td_open")
+    ]
+    assert cells == [cell for row in grid for cell in row]
+    counts = Counter(token.type for token in tokens)
+    assert (counts["tr_open"], counts["paragraph_open"]) == (len(grid), 2)
+
+
+def test_a_head_of_two_lines_names_each_column_by_both() -> None:
+    _, text = html_to_markdown(
+        "<table><thead><tr><th rowspan=2>Shop</th><th colspan=2>2024</th></tr>"
+        "<tr><th>June</th><th>July</th></tr></thead><tbody><tr><td>A<td>1<td>2</tbody></table>"
+    )
+    assert text.splitlines()[0] == "| Shop | 2024 June | 2024 July |"
+
+
+def test_a_table_that_arranges_a_page_is_none() -> None:
+    code = "<pre>one\n  two</pre>"
+    rows = f"<tr><td class='linenos'><pre>1\n2</pre></td><td>{code}</td></tr>"
+    assert html_to_markdown(f"<table>{rows}</table>")[1] == "```\none\n  two\n```"
+    inner = "<table><tr><th>a<th>b</tr><tr><td>1<td>2</table>"
+    _, text = html_to_markdown(f"<table><tr><td>Menu</td><td>{inner}</td></tr></table>")
+    assert text.split("\n\n") == ["Menu", "| a | b |\n| --- | --- |\n| 1 | 2 |"]
+
+
+def test_spans_without_bound_are_bounded() -> None:
+    wide = '<td colspan="99999" rowspan="99999">x</td>'
+    _, text = html_to_markdown(f"<table>{f'<tr>{wide}</tr>' * 300}</table>")
+    assert len(text) < 2_000_000
+
+
+# --- titles and contents -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "found"),
+    [
+        ("Ports | Acme Manual", "Ports", "Ports"),
+        ("Acme: Ports", "Ports", "Ports"),
+        ("20.1. Ports — PostgreSQL 16", "20.1. Ports", "20.1. Ports"),
+        ("os.path — Path names — Python 3", "os.path — Path names", "os.path — Path names"),
+        ("Well-known ports", "ports", "Well-known ports"),
+        ("Ports and hosts", "Ports", "Ports and hosts"),
+        ("Ports | Acme Manual", "Something else", "Ports | Acme Manual"),
+    ],
+)
+def test_a_title_is_that_of_the_page_not_of_its_site(title: str, heading: str, found: str) -> None:
+    page = f"<title>{html.escape(title)}</title><h1>{heading}<a href='#x'>¶</a></h1><p>Text.</p>"
+    assert html_to_markdown(page)[0] == found
+
+
+def test_the_name_that_a_site_gives_itself_is_not_of_the_title() -> None:
+    meta = '<meta property="og:site_name" content="Acme Manual">'
+    for title in ("Ports | Acme Manual", "Acme Manual - Ports"):
+        assert html_to_markdown(f"{meta}<title>{title}</title><p>Text.</p>")[0] == "Ports"
+    assert html_to_markdown(f"{meta}<title>Acme Manual</title><p>x</p>")[0] == "Acme Manual"
+
+
+def test_the_contents_of_a_page_are_left_out_and_other_lists_of_links_are_kept() -> None:
+    contents = "<ul><li><a href='#a'>First</a></li><li><a href='#b'>Second</a></li></ul>"
+    links = "<ul><li><a href='a.html'>Other</a></li><li><a href='b.html'>Pages</a></li></ul>"
+    text = "<h2 id='a'>First</h2><p>One.</p><h2 id='b'>Second<a href='#b'>#</a></h2><p>Two.</p>"
+    assert html_to_markdown(contents + text + links)[1] == (
+        "## First\n\nOne.\n\n## Second\n\nTwo.\n\n- Other\n- Pages"
+    )
