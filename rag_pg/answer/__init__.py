@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rag_pg.answer.answerability import SHORTFALL as SHORTFALL
     from rag_pg.answer.ask import ask_question as ask_question
     from rag_pg.answer.attribution import OWN_WORDS as OWN_WORDS
+    from rag_pg.answer.compose import compose_answer as compose_answer
     from rag_pg.answer.context import AnswerContext as AnswerContext
     from rag_pg.answer.edit import without_marks as without_marks
-    from rag_pg.answer.extractive import compose_answer as compose_answer
     from rag_pg.answer.features import FEATURES as FEATURES
     from rag_pg.answer.features import measure as measure
     from rag_pg.answer.llm_relevance import JUDGEMENT as JUDGEMENT
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 _NAMES = {
     "ask": ["ask_question"],
     "answerability": ["SHORTFALL"],
+    "compose": ["compose_answer"],
     "context": ["AnswerContext"],
     "edit": ["without_marks"],
     "passage_scores": ["Evidence", "examine"],
-    "extractive": ["compose_answer"],
     "features": ["FEATURES", "measure"],
     "attribution": ["OWN_WORDS"],
     "llm_relevance": [
