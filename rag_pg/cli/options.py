@@ -52,8 +52,8 @@ Rerank = Annotated[
     str | None,
     typer.Option(
         help=(
-            "What orders the best candidates anew: cross-encoder:<model or folder>, llm or"
-            " llm:<model>."
+            "What orders the best candidates anew: onnx:<model or folder>, "
+            "cross-encoder:<model or folder>, llm or llm:<model>."
         )
     ),
 ]

@@ -327,8 +327,9 @@ class Collection:
             typo_tolerance: False: words that no chunk has are searched for neither in British or
                 American spelling nor as the words that one typing error makes of them. `notes` say
                 where hits have one of those.
-            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>,
-                llm, llm:<language model>, or an object with `name` and `rerank`.
+            rerank: what puts the candidates into a better order: onnx:<model or folder>,
+                cross-encoder:<model or folder>, llm, llm:<language model>, or an object with `name`
+                and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;
                 None: as long as it takes.
             rerank_weight: 0 to 1, of the reranker's score beside the fused one, each scaled to 0 to

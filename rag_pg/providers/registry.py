@@ -19,6 +19,7 @@ from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.local import open_local
 from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.providers.onnx.embedder import OnnxModel
+from rag_pg.providers.onnx.reranker import OnnxReranker
 from rag_pg.providers.openai import OpenAILLM
 from rag_pg.providers.openai import open_embedder as open_openai_embedder
 from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
@@ -54,7 +55,7 @@ def open_llm(name: str) -> LLM | None:
 
 
 def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None]) -> Reranker:
-    """Return the reranker called `name`: cross-encoder:<model or folder>,
+    """Return the reranker called `name`: onnx:<model or folder>, cross-encoder:<model or folder>,
     llm or llm:<language model>.
 
     Args:
@@ -63,6 +64,8 @@ def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None])
     Raises: InvalidInput (unknown name, a language model that cannot rank), ModelUnavailable.
     """
     prefix, _, model = name.partition(":")
+    if prefix == "onnx" and model:
+        return OnnxReranker(model)
     if prefix == "cross-encoder" and model:
         return CrossEncoder(model)
     if name == "llm" or (prefix == "llm" and model):
@@ -74,8 +77,8 @@ def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None])
             )
         return LLMReranker(opened)
     raise InvalidInput(
-        f"unknown reranker {name!r}; use cross-encoder:<model or folder>, llm or llm:<language"
-        " model>"
+        f"unknown reranker {name!r}; use onnx:<model or folder>, cross-encoder:<model or folder>, "
+        "llm or llm:<language model>"
     )
 
 

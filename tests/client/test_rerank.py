@@ -160,7 +160,7 @@ def test_numbers_out_of_range_are_refused(
 
 
 def test_an_unknown_reranker_is_refused_even_where_nothing_is_found(docs: Collection) -> None:
-    with pytest.raises(InvalidInput, match="unknown reranker 'best'; use cross-encoder:"):
+    with pytest.raises(InvalidInput, match="unknown reranker 'best'; use onnx:"):
         docs.search("zebra", vector_weight=0, rerank="best")
     with pytest.raises(InvalidInput, match="extractive is none; use llm:gemini, or set RAG_PG_LLM"):
         docs.search("blue bird", rerank="llm")

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.providers.onnx import bert, encoder
+from rag_pg.providers.onnx.reranker import OnnxReranker
 from rag_pg.providers.registry import open_embedder, open_llm, open_reranker
 from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
 from rag_pg.search.rerank import score_texts
@@ -550,8 +551,11 @@ CROSS_WORDS = [
 ]
 
 
-def save_model(folder: Path, kind: str, **config: Any) -> str:
-    """A BERT of a few kilobytes, as a model that was downloaded lies there."""
+def save_model(
+    folder: Path, kind: str, weigh: Callable[[Any], None] | None = None, **config: Any
+) -> str:
+    """A BERT of a few kilobytes, as a model that was downloaded lies there.
+    weigh: sets its weights; None: `set_weights`."""
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -585,7 +589,7 @@ def save_model(folder: Path, kind: str, **config: Any) -> str:
         **config,
     )
     model = getattr(transformers, kind)(shape)
-    set_weights(model)
+    (weigh or set_weights)(model)
     model.save_pretrained(folder)
     return str(folder)
 
@@ -657,6 +661,46 @@ def test_a_cross_encoder_scores_each_pair_by_itself(cross_encoder: Reranker, fol
 def test_a_cross_encoder_cuts_what_is_too_long(cross_encoder: Reranker) -> None:
     scores = score_texts(cross_encoder, "cat", ["the dog " * 5000, ""], timeout=None)
     assert scores.shape == (2,)
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+@pytest.mark.parametrize("quantised", [False, True])
+def test_a_cross_encoder_as_onnx_gives_the_same_scores(
+    tmp_path: Path, quantised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of random weights, as no trained ones can be had without a network."""
+    import torch
+    import transformers
+    from onnxruntime.quantization import quantize_dynamic
+
+    torch.manual_seed(5)
+    save_model(tmp_path, "BertForSequenceClassification", lambda _: None, num_labels=1)
+    model: Any = transformers.BertForSequenceClassification.from_pretrained(tmp_path)
+    model.eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) / 2)
+    model.save_pretrained(tmp_path)
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    example = torch.ones((2, 5), dtype=torch.int64)
+    axes = {name: {0: "batch", 1: "tokens"} for name in names}
+    graph = str(tmp_path / "model.onnx")
+    torch.onnx.export(
+        model,
+        (example, example, example),
+        graph,
+        input_names=names,
+        dynamic_axes=axes,
+        dynamo=False,
+    )
+    if quantised:
+        quantize_dynamic(graph, graph)
+    texts = [*PASSAGES, "", "the dog a cat " * 50, *(f"{'the ' * n}index" for n in range(60))]
+    expected = CrossEncoder(str(tmp_path)).rerank("how to build an index", texts)
+    scores = OnnxReranker(str(tmp_path)).rerank("how to build an index", texts)
+    assert expected.std() > 0.01
+    assert np.abs(scores - expected).max() < (0.1 if quantised else 1e-4)
 
 
 @pytest.mark.libraries

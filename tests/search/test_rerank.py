@@ -190,9 +190,11 @@ def test_a_language_model_is_opened_by_name() -> None:
     assert asked == ["gemini", "gemini:gemini-2.5-pro"]
 
 
-@pytest.mark.parametrize("name", ["", "bm25", "cross-encoder", "cross-encoder:", "llm:", "llms:x"])
+@pytest.mark.parametrize(
+    "name", ["", "bm25", "onnx", "onnx:", "cross-encoder", "cross-encoder:", "llm:", "llms:x"]
+)
 def test_an_unknown_reranker_says_what_is_known(name: str) -> None:
-    message = f"unknown reranker {name!r}; use cross-encoder:<model or folder>, llm or llm:<"
+    message = f"unknown reranker {name!r}; use onnx:<model or folder>, cross-encoder:<model or fo"
     with pytest.raises(InvalidInput) as caught:
         open_reranker(name, llm="gemini", open_llm=open_llm)
     assert str(caught.value).startswith(message)

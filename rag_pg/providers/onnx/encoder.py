@@ -53,24 +53,38 @@ class Encoder:
         self._lock = threading.Lock()
         self._session: Any = None
 
-    def encode(self, rows: Sequence[Sequence[int]]) -> Vectors:
+    def open(self) -> None:
+        """Open the graph now. Raises: ModelUnavailable."""
+        self._get_session()
+
+    def encode(
+        self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None
+    ) -> Vectors:
         """Return float32 (len(rows), dimensions) for rows of token ids, in their order.
 
+        Args:
+            types: of each token, where the model has token types: which text it is of; None: 0.
         Raises: ModelUnavailable, ProviderError, UnusableReply (not finite).
         """
         vectors = np.empty((len(rows), self._dimensions), dtype=np.float32)
         for batch in _batches([len(row) for row in rows], BATCH_TOKENS):
-            vectors[batch] = self._run([rows[index] for index in batch])
+            vectors[batch] = self._run(
+                [rows[index] for index in batch],
+                [types[index] for index in batch] if types else None,
+            )
         return check_finite(vectors, self._name)
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+    def _run(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None) -> Vectors:
         shape = len(rows), max(map(len, rows))
         ids = np.full(shape, self._padding, dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int64)
+        segments = np.zeros(shape, dtype=np.int64)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
-        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            if types:
+                segments[number, : len(row)] = types[number]
+        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
         session = self._get_session()
         try:
             inputs = {
