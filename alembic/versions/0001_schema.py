@@ -413,7 +413,11 @@ KEYWORD_INDEX = (
         collection_id integer PRIMARY KEY,
         chunk_count bigint NOT NULL,
         length_sum bigint NOT NULL,
-        next_slot integer NOT NULL
+        next_slot integer NOT NULL,
+        relexed_by smallint,
+        relexed_to bigint,
+        relexed bigint,
+        CHECK (num_nulls(relexed_by, relexed_to, relexed) IN (0, 3))
     )
     """,
     """

@@ -27,6 +27,7 @@ BEGIN ATOMIC
         ('{writer,worker}',
             'UPDATE (fingerprint, similarity_mean, similarity_spread, measured_chunks)',
             '{spaces}'),
+        ('{worker}', 'UPDATE (lexer_version)', '{collections}'),
         ('{worker}', 'DELETE', '{answer_log,answer_feedback,live_queries,usage}'),
         ('{worker}', 'INSERT, UPDATE, DELETE',
             '{source_changes,source_documents,maintenance_failures}'),
@@ -50,7 +51,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     owners CONSTANT text[] := '{_record_changes,attach_source}';
-    writers CONSTANT text[] := '{_source_sql,_source_columns,_key_operator,_table_name}';
+    writers CONSTANT text[] := '{_source_sql,_source_columns,_key_operator,_table_name,'
+        '_note_version}';
     _of_a_source CONSTANT boolean := access IN ('source_owner', 'source_writer');
     _routines text;
     _readable text;

@@ -24,7 +24,7 @@ keep_versions  how long texts that were replaced or deleted stay; 0: not at all
 keep_answers  how long answers are logged with their questions; 0: not at all
 sample_queries  share of searches that is kept to be replayed; 0: none
 recall_target  share of the nearest that vector searches are to find, measured daily; 0: none
-lexer_version  of what made lexemes of its chunks
+lexer_version  of what made lexemes of its chunks, the oldest while they are lexed anew
 index_format  how its keyword index is stored
 keep_original  whether the files that documents are made from are stored, too
 copy_of  collection_id of the collection that this is a temporary copy of; NULL: of none$$),
@@ -308,9 +308,12 @@ average_length  of a chunk, when the segment was made
 k1  BM25 parameter when the segment was made
 b  BM25 parameter when the segment was made$$),
 ('keyword_totals',
- 'Live merged chunks of a collection, one row each, written by merges only.
+ 'Live merged chunks of a collection, one row each, written under rag._lock_keyword only.
 Live number of chunks = chunk_count + fresh changes.',
-$$next_slot  next slot of the block that grows; at the beginning of a block, none grows$$),
+$$next_slot  next slot of the block that grows; at the beginning of a block, none grows
+relexed_by  version of the lexer by which all chunks are lexed anew; NULL: they are not
+relexed_to  the highest chunk_id that this has reached
+relexed  how many chunks it has looked at$$),
 ('keyword_languages',
  'Text search configurations that a collection''s chunks have used besides its own.
 A query is lexed by each. Repeated rows are harmless: two writers may add the same one at once.',

@@ -17,6 +17,7 @@ BEGIN
         WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
         ORDER BY c.collection_id;
     RETURN QUERY SELECT l.step, l.subject FROM rag._live_steps() AS l;
+    RETURN QUERY SELECT r.step, r.subject FROM rag._relex_steps() AS r;
     -- Last: each locks a table against all until its transaction ends. One to empty a table, one to
     -- drop it.
     RETURN QUERY SELECT 'dropped', 0
@@ -30,7 +31,8 @@ $$What there is to do for rag.maintain_step, in order: leftovers (requests and c
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), versions (those and logged answers that subject, a collection,
-keeps no longer), queries and recall (see rag._live_steps), dropped (rag.remove_dropped, as often as
+keeps no longer), queries and recall (see rag._live_steps), relex (the next chunks of subject, a
+collection whose chunks an earlier lexer lexed), dropped (rag.remove_dropped, as often as
 there is something to remove: each in a transaction of its own).
 Circle: worker, Maintenance and versions.
 SELECT * FROM rag.maintenance_steps()$$;
@@ -138,6 +140,8 @@ BEGIN
                 PERFORM rag._trim_live_queries(subject);
             WHEN 'recall' THEN
                 PERFORM rag._maintain_recall(subject);
+            WHEN 'relex' THEN
+                PERFORM rag._relex_chunks(subject);
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE

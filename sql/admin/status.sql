@@ -85,6 +85,7 @@ BEGIN
         UNION ALL SELECT c.* FROM rag._check_access() AS c
         UNION ALL SELECT c.* FROM rag._check_maintenance() AS c
         UNION ALL SELECT c.* FROM rag._check_budgets() AS c
+        UNION ALL SELECT c.* FROM rag._check_formats() AS c
     ) AS f
     WHERE f.status <> 'ok';
     IF NOT FOUND THEN

@@ -43,7 +43,7 @@ RETURN 1::smallint;
 
 COMMENT ON FUNCTION rag._lexer_version IS
 $$The version of what makes lexemes of texts (rag._lexemes and all that it calls).
-A collection keeps the one that its chunks were lexed by.$$;
+A collection keeps the oldest one by which chunks of it are lexed: see rag._relex_chunks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._index_format()
@@ -64,16 +64,25 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT 'stored formats', 'warn',
-        format('collection %L was lexed by version %s and indexed in format %s, this release has '
-            '%s and %s: words that are lexed otherwise by now are not found', c.name,
-            c.lexer_version, c.index_format, rag._lexer_version(), rag._index_format()),
+        format('version %s of the lexer lexed chunks of collection %L, and version %s lexes them '
+            'anew: %s of %s are done; searches ask for the words of both', c.lexer_version, c.name,
+            rag._lexer_version(), coalesce(t.relexed, 0), coalesce(t.chunk_count, 0)),
+        'a worker does it, or CALL rag.maintain()'
+    FROM rag.collections AS c
+    LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
+    WHERE c.dropped_at IS NULL AND c.lexer_version <> rag._lexer_version()
+    ORDER BY c.name;
+    RETURN QUERY
+    SELECT 'stored formats', 'warn',
+        format('collection %L was indexed in format %s, this release has %s', c.name,
+            c.index_format, rag._index_format()),
         'put its documents into a new collection'
     FROM rag.collections AS c
-    WHERE c.dropped_at IS NULL AND (c.lexer_version, c.index_format)
-        <> (rag._lexer_version(), rag._index_format())
+    WHERE c.dropped_at IS NULL AND c.index_format <> rag._index_format()
     ORDER BY c.name;
 END
 $$;
 
 COMMENT ON FUNCTION rag._check_formats IS
-$$rag.doctor: collections that an earlier release lexed or indexed in another way.$$;
+$$rag.doctor: collections that an earlier release lexed or indexed in another way, and how far they
+are lexed anew.$$;

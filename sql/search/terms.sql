@@ -17,10 +17,11 @@ BEGIN
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position
-        FROM rag._query_languages(_id) AS k (language)
+        FROM rag._query_languages(_id) AS k
         CROSS JOIN regexp_split_to_table(match_terms.query_text, E'\\s+') WITH ORDINALITY AS w
             (word, position)
-        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, w.word))) AS l (lexeme)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(
+            rag._lexemes(k.language, w.word, k.lexer))) AS l (lexeme)
         WHERE w.position <= rag._keyword_term_limit()
             AND (_languages = 1 OR l.lexeme IN (
                 SELECT t.word FROM rag._query_terms(_id, match_terms.query_text) AS t))
@@ -33,16 +34,16 @@ BEGIN
         UNION
         SELECT l.lexeme, v.lexeme
         FROM unnest(_q.lexemes, _q.mistyped, _q.weights) AS v (lexeme, mistyped, weight)
-        CROSS JOIN rag._query_languages(_id) AS k (language)
-        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._words(k.language, v.mistyped))) AS l
-            (lexeme)
+        CROSS JOIN rag._query_languages(_id) AS k
+        CROSS JOIN LATERAL unnest(tsvector_to_array(
+            rag._words(k.language, v.mistyped, k.lexer))) AS l (lexeme)
         WHERE v.weight = 1
     ), found AS MATERIALIZED (
         SELECT f.lexeme, array_agg(DISTINCT t.position::integer) AS positions
-        FROM rag._query_languages(_id) AS k (language)
+        FROM rag._query_languages(_id) AS k
         CROSS JOIN unnest(match_terms.texts) WITH ORDINALITY AS t (searchable, position)
-        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, t.searchable))) AS l
-            (lexeme)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(
+            rag._lexemes(k.language, t.searchable, k.lexer))) AS l (lexeme)
         JOIN forms AS f ON f.written = l.lexeme
         GROUP BY f.lexeme
     ), counted AS (

@@ -35,11 +35,11 @@ BEGIN
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     -- Nothing is written inside a block with an exception handler: a transaction of many statements
     -- stays cheap.
-    IF TG_OP <> 'TRUNCATE' AND (
-        SELECT count(*) FROM pg_attribute AS a
-        WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
-    ) < greatest(1, cardinality(_columns)) THEN
-        BEGIN  -- a column was renamed
+    IF TG_OP <> 'TRUNCATE' AND (_note -> 'version' IS DISTINCT FROM to_jsonb(rag._note_version())
+        OR (SELECT count(*) FROM pg_attribute AS a
+            WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
+        ) < greatest(1, cardinality(_columns))) THEN
+        BEGIN  -- a column was renamed, or another release made the trigger
             _note := (rag._source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql;
         EXCEPTION WHEN OTHERS THEN
             _note := NULL;
@@ -74,7 +74,8 @@ transaction.
 
 It runs as whoever writes the table (SECURITY INVOKER) with the definition and the statements made
 of it in its arguments, which only the table's owner can change. Where a column was renamed since,
-the statements are made anew, at about a millisecond. Whatever goes wrong with the definition, the
+or they are of another rag._note_version, the statements are made anew, at about a millisecond.
+Whatever goes wrong with the definition, the
 application's write goes through and every row is read again later. Only a role without the right to
 note anything is refused: its changes would be lost. An UPDATE counts where a column that the source
 reads, the condition's verdict or the key changes.$$;

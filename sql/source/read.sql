@@ -81,6 +81,18 @@ $$The operator =, >= or > by which an index on a column of this type is ordered,
 where that is not pg_catalog: of citext, for instance, whose schema is on no search_path here.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._note_version()
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1;
+
+COMMENT ON FUNCTION rag._note_version IS
+$$The version of the statements that triggers of sources carry in their arguments.
+Only the owner of a table may write its triggers, so no upgrade does: those of another version make
+their statements anew of the definition beside them, at about a millisecond a write, until the table
+is attached again. Who changes the statements raises it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._source_sql(
     relation oid, definition jsonb,
     OUT key_sql text, OUT match_sql text, OUT order_sql text, OUT after_sql text, OUT row_sql text,
@@ -146,6 +158,7 @@ BEGIN
         (SELECT string_agg(DISTINCT format('t.%I', c), ', ')
          FROM unnest(_title || _content || _metadata || _language) AS c));
     note_sql := jsonb_build_object(
+        'version', rag._note_version(),
         'INSERT', format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM '
         'new_rows AS t', key_sql),
         'DELETE', format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM '
@@ -171,7 +184,7 @@ $$The pieces of SQL by which a source's rows (t) are read: key_sql (a jsonb arra
 match_sql (the row of the key _rag.key), order_sql and after_sql (rows beyond the key $1), row_sql
 (title, content, metadata, language), condition_sql, note_sql (what the triggers run: INSERT and
 DELETE note the keys of source $1, UPDATE gives the keys of rows of which something that is read has
-changed, ANY those of all rows of an update; and the columns these name).$$;
+changed, ANY those of all rows of an update; the columns these name; and rag._note_version()).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_source(relation oid, definition jsonb, keys jsonb)

@@ -84,7 +84,7 @@ $$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/ho
 std::map, C++, .NET.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parser_text(searchable text)
+CREATE OR REPLACE FUNCTION rag._parser_text(searchable text, lexer integer)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN regexp_replace(
@@ -96,7 +96,8 @@ COMMENT ON FUNCTION rag._parser_text IS
 $$The text as PostgreSQL's parser should see it.
 
 By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
-COVID-19 for a number and v1.2 for a file: here they become separate words.$$;
+COVID-19 for a number and v1.2 for a file: here they become separate words. lexer: as in
+rag._lexemes.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._quoted_lexeme(word text)
@@ -182,24 +183,27 @@ COMMENT ON FUNCTION rag._has_language IS
 $$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._special_words(searchable text)
+CREATE OR REPLACE FUNCTION rag._special_words(searchable text, lexer integer)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rag._identifiers(searchable) || CASE WHEN searchable ~ rag._unspaced_script()
     THEN rag._character_pairs(searchable) END;
 
 COMMENT ON FUNCTION rag._special_words IS
-$$Identifiers and character pairs of a text: lexemes in every language, beside its words.$$;
+$$Identifiers and character pairs of a text: lexemes in every language, beside its words.
+lexer: as in rag._lexemes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._words(language text, searchable text)
+CREATE OR REPLACE FUNCTION rag._words(language text, searchable text,
+    lexer integer DEFAULT rag._lexer_version())
 RETURNS tsvector
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN to_tsvector(language::regconfig,
-        regexp_replace(rag._parser_text(searchable), rag._unspaced_script() || '+', ' ', 'g'));
+        regexp_replace(rag._parser_text(searchable, lexer), rag._unspaced_script() || '+', ' ',
+            'g'));
 END
 $$;
 
@@ -207,14 +211,15 @@ COMMENT ON FUNCTION rag._words IS
 $$The lexemes of a text but for identifiers as a whole and character pairs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._lexemes(language text, searchable text)
+CREATE OR REPLACE FUNCTION rag._lexemes(language text, searchable text,
+    lexer integer DEFAULT rag._lexer_version())
 RETURNS tsvector
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _parsed text := rag._parser_text(searchable);
-    _more text[] := rag._special_words(searchable);
+    _parsed text := rag._parser_text(searchable, lexer);
+    _more text[] := rag._special_words(searchable, lexer);
     _found tsvector;
 BEGIN
     IF NOT rag._has_language(language) THEN
@@ -239,60 +244,63 @@ $$The lexemes of a text with their positions, by a text-search configuration; us
 queries alike.
 
 Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk
-that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
+that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.
+lexer: a version of what makes lexemes, up to rag._lexer_version(): who changes it keeps what it was
+for the versions before, because queries are lexed by them too while chunks are
+(rag._relex_chunks).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._query_languages(collection_id integer)
-RETURNS SETOF text
+RETURNS TABLE (language text, lexer integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT u.language
-    FROM (
+    SELECT u.language, v.lexer
+    FROM rag.collections AS c
+    CROSS JOIN LATERAL (
         SELECT c.language
-        FROM rag.collections AS c
-        WHERE c.collection_id = _query_languages.collection_id
         UNION
         SELECT l.language
         FROM rag.keyword_languages AS l
         WHERE l.collection_id = _query_languages.collection_id
     ) AS u
-    WHERE rag._has_language(u.language);
+    CROSS JOIN LATERAL generate_series(c.lexer_version::integer, rag._lexer_version()::integer)
+        AS v (lexer)
+    WHERE c.collection_id = _query_languages.collection_id AND rag._has_language(u.language);
 END
 $$;
 
 COMMENT ON FUNCTION rag._query_languages IS
-$$The text-search configurations by which a query to this collection is lexed: its own and its
-documents', without those that no longer exist.$$;
+$$By what a query to this collection is lexed: the text-search configurations of it and of its
+documents, without those that no longer exist, each with every version of the lexer by which chunks
+are lexed. That is one, but while they are lexed anew (rag._relex_chunks).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._query_terms(collection_id integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._lexer_terms(languages text[], searchable text, lexer integer)
 RETURNS TABLE (word text, qtf integer, form_of integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     most CONSTANT integer := 2000;  -- each is looked up in every segment
-    _text text := left(query_text, 100000);
-    _languages text[] := ARRAY(SELECT rag._query_languages(_query_terms.collection_id));
     _own text;
 BEGIN
-    IF cardinality(_languages) <= 1 THEN
+    IF cardinality(languages) <= 1 THEN
         RETURN QUERY
         SELECT u.lexeme, cardinality(u.positions), (row_number() OVER ())::integer
-        FROM unnest(rag._lexemes(_languages[1], _text)) AS u
+        FROM unnest(rag._lexemes(languages[1], searchable, lexer)) AS u
         ORDER BY u.positions[1], u.lexeme
         LIMIT most;
         RETURN;
     END IF;
-    _own := rag._guess_language(_text, _languages);
+    _own := rag._guess_language(searchable, languages);
     RETURN QUERY
     WITH lexed AS MATERIALIZED (
         SELECT k.language, u.lexeme, p.position
-        FROM unnest(_languages) AS k (language)
-        CROSS JOIN LATERAL unnest(rag._words(k.language, _text)) AS u
+        FROM unnest(languages) AS k (language)
+        CROSS JOIN LATERAL unnest(rag._words(k.language, searchable, lexer)) AS u
         CROSS JOIN LATERAL unnest(u.positions) AS p (position)
     ), kept AS (
         SELECT l.lexeme, l.position::integer AS position
@@ -302,16 +310,66 @@ BEGIN
             THEN l.position IN (SELECT o.position FROM lexed AS o WHERE o.language = _own)
             WHEN l.language = 'rag.auto' THEN l.position IN (
                 SELECT o.position FROM lexed AS o
-                GROUP BY o.position HAVING count(DISTINCT o.language) = cardinality(_languages))
+                GROUP BY o.position HAVING count(DISTINCT o.language) = cardinality(languages))
             ELSE true END
         UNION ALL
         SELECT m.lexeme, 20000 + m.position::integer
-        FROM unnest(rag._special_words(_text)) WITH ORDINALITY AS m (lexeme, position)
+        FROM unnest(rag._special_words(searchable, lexer)) WITH ORDINALITY AS m (lexeme, position)
     )
     SELECT k.lexeme, count(DISTINCT k.position)::integer, min(k.position)
     FROM kept AS k
     GROUP BY k.lexeme
     ORDER BY min(k.position), k.lexeme
+    LIMIT most;
+END
+$$;
+
+COMMENT ON FUNCTION rag._lexer_terms IS
+$$What one version of the lexer makes of a query: see rag._query_terms.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._query_terms(collection_id integer, query_text text)
+RETURNS TABLE (word text, qtf integer, form_of integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    most CONSTANT integer := 2000;
+    _text text := left(query_text, 100000);
+    _languages text[];
+    _lexers integer[];
+BEGIN
+    SELECT coalesce(array_agg(DISTINCT k.language), '{}'), array_agg(DISTINCT k.lexer)
+    INTO _languages, _lexers
+    FROM rag._query_languages(_query_terms.collection_id) AS k;
+    IF cardinality(_lexers) = 1 THEN
+        RETURN QUERY SELECT t.word, t.qtf, t.form_of
+        FROM rag._lexer_terms(_languages, _text, _lexers[1]) AS t;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH made AS MATERIALIZED (
+        SELECT l.lexeme, w.position, count(DISTINCT v.lexer) = cardinality(_lexers) AS by_all
+        FROM regexp_split_to_table(_text, E'\\s+') WITH ORDINALITY AS w (written, position)
+        CROSS JOIN unnest(_languages) AS k (language)
+        CROSS JOIN unnest(_lexers) AS v (lexer)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(
+            rag._lexemes(k.language, w.written, v.lexer))) AS l (lexeme)
+        WHERE w.position <= most
+        GROUP BY l.lexeme, w.position
+    ), changed AS MATERIALIZED (
+        SELECT m.lexeme, min(m.position)::integer AS position
+        FROM made AS m
+        GROUP BY m.lexeme
+        HAVING NOT bool_or(m.by_all)
+    )
+    SELECT t.word, max(t.qtf),
+        coalesce(-min(c.position), (array_agg(t.form_of ORDER BY v.lexer DESC))[1])
+    FROM unnest(_lexers) AS v (lexer)
+    CROSS JOIN LATERAL rag._lexer_terms(_languages, _text, v.lexer) AS t
+    LEFT JOIN changed AS c ON c.lexeme = t.word
+    GROUP BY t.word
+    ORDER BY min(t.form_of), t.word
     LIMIT most;
 END
 $$;
@@ -325,6 +383,9 @@ form_of: a number of the word, which the lexemes that several languages make of 
 Where the query's own language is told by its function words, these are left out in every language:
 in chunks of another one, which does not know them as such, they would be rare and weigh most. Where
 it is not told, chunks of rag.auto, which has no stop words, are not asked for those of the others.
+While chunks are lexed anew: the lexemes of all versions of the lexer that they are lexed by, each
+as often as the version says it that says it most. What not all versions make of a word between
+spaces is one form: so a word is as rare as before and after, however few chunks are done.
 Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
 has none and finds nothing.$$;
 

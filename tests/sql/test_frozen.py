@@ -1,8 +1,9 @@
 """What is stored depends on these functions: they give what they gave when it was stored.
 
 Lexemes of chunks, postings, hashes, ids and indexes of fields outlive an upgrade. Who changes the
-lexer raises rag._lexer_version(), who changes the layout of the index rag._index_format(), and says
-in a revision what becomes of what is there.
+lexer raises rag._lexer_version() and keeps what it was for the versions before: chunks are lexed
+anew in the background. Who changes the layout of the index raises rag._index_format(), and says in
+a revision what becomes of what is there.
 """
 
 import hashlib
@@ -52,3 +53,22 @@ def test_the_lexer_of_this_version_is_that_of_the_stored_lexemes(connection: Con
 def test_what_keys_and_indexes_hold_stays(connection: Connection, call: str) -> None:
     (value,) = connection.execute(f"SELECT ({call})::text".encode()).fetchone() or (None,)
     assert value == VALUES[call]
+
+
+NOTED = "ac8525c541f5919ff9c4c0f5c81cfa2000e5202a155fdc093e46658a81879401"
+
+
+def test_the_triggers_of_sources_carry_what_they_carried(connection: Connection) -> None:
+    connection.execute(
+        """SELECT rag.create_collection('c', 'none', 3);
+           CREATE TABLE notes (id integer, part date, name text, body text, note jsonb,
+               PRIMARY KEY (id, part));
+           SELECT rag.attach_source('notes', 'c', '{body}', title => '{name}',
+               metadata => '{note}', condition => 'id > 0')"""
+    )
+    carried = connection.execute(
+        "SELECT pg_get_triggerdef(t.oid) FROM pg_trigger AS t WHERE t.tgname ~ '^rag_source_'"
+        " ORDER BY t.tgname"
+    ).fetchall()
+    version = connection.execute("SELECT rag._note_version()").fetchone()
+    assert (version, hashlib.sha256(str(carried).encode()).hexdigest()) == ((1,), NOTED)

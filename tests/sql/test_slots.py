@@ -165,6 +165,7 @@ INTEGERS = {
     "keyword_postings.segment": "a slot",
     "keyword_segments.segment": "a slot",
     "keyword_totals.next_slot": "a slot",
+    "keyword_totals.relexed_by": "changes of the lexer, one a release at most",
     "maintenance_failures.target": "a collection or source",
     "keyword_removed.chunk_count": "at most as many as slots",
     "answer_feedback.citation": "citations of one answer",

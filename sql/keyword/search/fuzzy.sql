@@ -114,7 +114,8 @@ AS $$
 DECLARE
     most_words CONSTANT integer := 5;
     most_forms CONSTANT integer := 3;
-    _languages text[] := ARRAY(SELECT rag._query_languages(_fuzzy_terms.collection_id));
+    _languages text[] := ARRAY(
+        SELECT DISTINCT k.language FROM rag._query_languages(_fuzzy_terms.collection_id) AS k);
     _listed text[] := rag._listed_languages(_fuzzy_terms.collection_id, query_text);
     _word record;
     _variants text[];
@@ -123,8 +124,9 @@ BEGIN
     FOR _word IN
         SELECT c.word, min(u.lexeme) AS lexeme
         FROM rag._correctable_words(query_text) AS c
-        CROSS JOIN unnest(_languages) AS k (language)
-        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._words(k.language, c.word))) AS u (lexeme)
+        CROSS JOIN rag._query_languages(_fuzzy_terms.collection_id) AS k
+        CROSS JOIN LATERAL unnest(tsvector_to_array(
+            rag._words(k.language, c.word, k.lexer))) AS u (lexeme)
         WHERE u.lexeme = ANY (unknown)
         GROUP BY c.word, c.rank
         ORDER BY c.rank, c.word
@@ -180,10 +182,11 @@ BEGIN
         SELECT w.unknown_lexeme::tsquery AS unknown,
             string_agg(f.term_query::text, ' | ')::tsquery AS instead
         FROM unnest(query.mistyped, query.term_queries) AS f (mistyped, term_query)
-        CROSS JOIN rag._query_languages(query.collection_id) AS k (language)
+        CROSS JOIN rag._query_languages(query.collection_id) AS k
         CROSS JOIN LATERAL (
             SELECT DISTINCT rag._quoted_lexeme(u.lexeme) AS unknown_lexeme
-            FROM unnest(tsvector_to_array(rag._words(k.language, f.mistyped))) AS u (lexeme)
+            FROM unnest(tsvector_to_array(
+                rag._words(k.language, f.mistyped, k.lexer))) AS u (lexeme)
         ) AS w
         GROUP BY w.unknown_lexeme
     LOOP

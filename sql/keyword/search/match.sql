@@ -33,6 +33,32 @@ COMMENT ON FUNCTION rag._pairs_spelled_out IS
 $$The text with each run of a script without word boundaries replaced by its character pairs.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._match_in(
+    language text, lexer integer, searchable text, match text
+)
+RETURNS tsquery
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _parsed text;
+BEGIN
+    IF match = 'all' THEN
+        RETURN (
+            SELECT string_agg(rag._term_query(w.word)::text, ' & ')::tsquery
+            FROM unnest(tsvector_to_array(rag._lexemes(language, searchable, lexer))) AS w (word));
+    END IF;
+    _parsed := rag._parser_text(rag._pairs_spelled_out(searchable), lexer);
+    RETURN CASE match WHEN 'phrase' THEN phraseto_tsquery(language::regconfig, _parsed)
+        ELSE websearch_to_tsquery(language::regconfig, _parsed) END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._match_in IS
+$$What a chunk has to match that this version of the lexer lexed in this language; NULL or empty:
+the text has no lexemes there.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._match_query(collection_id integer, query_text text, match text)
 RETURNS tsquery
 LANGUAGE plpgsql STABLE
@@ -40,25 +66,32 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _text text := left(query_text, 10000);
-    _language text;
-    _words text[];
+    _excluded text[] := ARRAY(
+        SELECT x.match[1]
+        FROM regexp_matches(_text, E'(?:^|\\s)-("[^"]*"|\\S+)', 'g') AS x (match)
+        WHERE _match_query.match = 'web');
+    _by record;
     _one tsquery;
     _condition tsquery;
 BEGIN
-    FOR _language IN SELECT rag._query_languages(_match_query.collection_id) LOOP
-        IF match = 'all' THEN
-            _words := tsvector_to_array(rag._lexemes(_language, _text));
-            SELECT string_agg(rag._term_query(w.word)::text, ' & ')::tsquery
-            INTO _one
-            FROM unnest(_words) AS w (word);
-        ELSIF match = 'phrase' THEN
-            _one := phraseto_tsquery(
-                _language::regconfig, rag._parser_text(rag._pairs_spelled_out(_text))
-            );
-        ELSE
-            _one := websearch_to_tsquery(
-                _language::regconfig, rag._parser_text(rag._pairs_spelled_out(_text))
-            );
+    FOR _by IN
+        SELECT k.language, array_agg(k.lexer) AS lexers
+        FROM rag._query_languages(_match_query.collection_id) AS k
+        GROUP BY k.language
+    LOOP
+        SELECT string_agg('(' || m.condition::text || ')', ' | ')::tsquery INTO _one
+        FROM unnest(_by.lexers) AS v (lexer)
+        CROSS JOIN LATERAL rag._match_in(_by.language, v.lexer, _text,
+            _match_query.match) AS m (condition)
+        WHERE numnode(m.condition) > 0;
+        IF cardinality(_by.lexers) > 1 AND _excluded <> '{}' THEN
+            SELECT coalesce(_one && nullif(string_agg('!(' || m.condition::text || ')', ' & '),
+                '')::tsquery, _one) INTO _one
+            FROM unnest(_excluded) AS x (searchable)
+            CROSS JOIN unnest(_by.lexers) AS v (lexer)
+            CROSS JOIN LATERAL rag._match_in(_by.language, v.lexer, x.searchable,
+                'phrase') AS m (condition)
+            WHERE numnode(m.condition) > 0;
         END IF;
         IF numnode(_one) > 0 THEN
             _condition := CASE WHEN _condition IS NULL THEN _one ELSE _condition || _one END;
@@ -72,8 +105,9 @@ COMMENT ON FUNCTION rag._match_query IS
 $$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or,
 -c).
 
-A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
-beyond 10,000 characters is ignored.$$;
+A chunk may match it in any language of the collection; and while chunks are lexed anew, by either
+version of the lexer, where neither finds what a minus excludes. Empty when the query has no
+lexemes. Text beyond 10,000 characters is ignored.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._required_words(words text[], condition tsquery)

@@ -81,11 +81,11 @@ def test_chunks_without_vectors_are_found_and_healed(connection: Connection) -> 
     assert connection.execute("SELECT kind FROM rag.jobs").fetchall() == [("embed",)]
 
 
-def test_a_collection_that_an_earlier_release_lexed_is_told(connection: Connection) -> None:
-    connection.execute("UPDATE rag.collections SET lexer_version = 0")
+def test_a_collection_that_an_earlier_release_indexed_is_told(connection: Connection) -> None:
+    connection.execute("UPDATE rag.collections SET index_format = 0")
     status, detail, remedy = found(connection)["stored formats"]
     assert status == "warn" and "new collection" in remedy
-    assert detail.startswith("collection 'c' was lexed by version 0 and indexed in format 1")
+    assert detail == "collection 'c' was indexed in format 0, this release has 1"
 
 
 def test_orphans_are_found_and_healed(connection: Connection) -> None:

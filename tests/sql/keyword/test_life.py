@@ -113,7 +113,9 @@ class Life:
         ).fetchall()
         counts = {word: qtf for word, qtf, _ in terms}
         words = {word: form_of for word, _, form_of in terms}
-        languages = self.db.execute("SELECT rag._query_languages(%s)", (self.key,)).fetchall()
+        languages = self.db.execute(
+            "SELECT language FROM rag._query_languages(%s)", (self.key,)
+        ).fetchall()
         frequencies = Counter(t for chunk in self.oracle.chunks.values() for t in chunk)
         fuzzy = fuzzy_terms(self.db, tuple(sorted(name for (name,) in languages))).find(
             query, words, frequencies, self.written()

@@ -233,6 +233,34 @@ def test_views_and_tables_without_a_key_are_refused(connection: Connection) -> N
             connection.execute("SELECT rag.attach_source(%s, 'kb', '{body}')", [table])
 
 
+def test_a_trigger_that_another_release_made_notes_what_this_one_would(
+    connection: Connection,
+) -> None:
+    attach(connection, condition="views < 5")
+    insert(connection, 1, 2)
+    sync(connection)
+    for (made,) in connection.execute(
+        "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgname ~ '^rag_source_'"
+    ).fetchall():
+        (of_another,) = connection.execute(
+            """SELECT replace(regexp_replace(%s, '"(INSERT|UPDATE|DELETE|ANY)": "[^"]*"',
+                   '"\\1": "SELECT gone()"', 'g'), '"version": 1', '"version": 0')""",
+            [made],
+        ).fetchone() or ("",)
+        assert of_another.count("gone()") == 4 and '"version": 0' in of_another
+        connection.execute(
+            of_another.replace("CREATE TRIGGER", "CREATE OR REPLACE TRIGGER", 1).encode()
+        )
+    insert(connection, 3)
+    connection.execute("UPDATE public.articles SET body = 'another' WHERE id = 1")
+    connection.execute("UPDATE public.articles SET status = 'not read' WHERE id = 3")
+    connection.execute("DELETE FROM public.articles WHERE id = 2")
+    keys = "SELECT key FROM rag.source_changes ORDER BY change_id"
+    assert connection.execute(keys).fetchall() == [(["3"],), (["1"],), (["2"],)]
+    sync(connection)
+    assert list(documents(connection)) == ["public.articles/1", "public.articles/3"]
+
+
 def test_a_renamed_column_and_a_renamed_table_are_followed(connection: Connection) -> None:
     insert(connection, 1)
     attach(connection)

@@ -130,7 +130,7 @@ def test_scores_are_exact_in_several_languages_without_the_questions_function_wo
             continue
         stems = mixed.execute(
             """SELECT DISTINCT lexeme FROM rag._query_languages(
-                   (SELECT collection_id FROM rag.collections)) AS k (language),
+                   (SELECT collection_id FROM rag.collections)) AS k,
                LATERAL unnest(rag._lexemes(k.language, %s)) WHERE lexeme <> ALL (%s)""",
             [word, sorted(dropped)],
         ).fetchall()
