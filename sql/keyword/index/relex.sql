@@ -112,6 +112,7 @@ BEGIN
     ) AS x
     WHERE t.collection_id = collection_key;
     PERFORM rag._merge_keyword(collection_key);
+    PERFORM rag._note_change(collection_key);
 END
 $$;
 
@@ -181,7 +182,6 @@ BEGIN
             AND c.chunk_id <> ALL (_locked);
         IF _locked <> '{}' THEN
             PERFORM rag._reindex_relexed(_relex_chunks.collection_id, _locked);
-            PERFORM rag._note_change(_relex_chunks.collection_id);
         END IF;
     END IF;
     UPDATE rag.keyword_totals AS t
