@@ -3,7 +3,7 @@
 python scripts/release.py      writes tests/db/releases/<version>, when a release is tagged
 
 dump.sql.xz is a plain dump by PostgreSQL 16, which 16 and newer restore. results.json.xz has what
-its tables hold, what each call that only reads returns, answers, evaluation, and how the functions
+its tables hold, what each call that only reads returns, searches, evaluation, and how the functions
 that the package calls are called. Calls whose results are not the same twice are left out.
 """
 
@@ -56,7 +56,7 @@ def main() -> None:
             first["calls"] = {
                 call: rows for call, rows in first["calls"].items() if second["calls"][call] == rows
             }
-            for part in ("tables", "answers", "evaluation"):
+            for part in ("tables", "searches", "evaluation"):
                 assert first[part] == second[part], (part, first[part], second[part])
             first["api_version"] = API_VERSION
             first["protocol"] = protocol(filled, called_functions())

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from release_dump import RELEASES, called_functions, held, observe, protocol, restore
+from release_dump import RELEASES, answers, called_functions, held, observe, protocol, restore
 
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
@@ -54,7 +54,7 @@ def test_a_filled_database_of_a_release_is_the_same_after_an_upgrade(
     now = held(dsn, results["tables"])
     assert {name for name, table in results["tables"].items() if now[name] != table} == set()
     found = observe(dsn, tmp_path, results["calls"])
-    assert found["answers"] == results["answers"]
+    assert found["searches"] == results["searches"]
     assert found["evaluation"] == results["evaluation"]
     changed = {
         call: (was, found["calls"][call])
@@ -62,6 +62,8 @@ def test_a_filled_database_of_a_release_is_the_same_after_an_upgrade(
         if found["calls"][call] != was
     }
     assert changed == {}
+    from_stored, from_anew = answers(dsn, tmp_path)
+    assert from_stored == from_anew and all(text for text, _ in from_stored)
 
 
 def test_what_clients_of_a_release_call_is_there_while_they_are_served(

@@ -35,6 +35,19 @@ UNEQUAL = {
     "cache_uses",
     "ordinary_words",
 }
+# What tells which functions, versions, checks and steps there are.
+OF_A_RELEASE = {
+    "api_version",
+    "audit",
+    "audit_table",
+    "collection_version",
+    "doctor",
+    "help",
+    "maintenance_steps",
+    "min_api_version",
+    "status",
+    "version",
+}
 QUESTIONS = ("When was the bridge built?", "Who was the mayor?", "How long is the river?")
 TEXTS = {
     "bridge.md": "# The bridge\n\nThe old bridge was built in 1887. It has four arches of granite.",
@@ -90,7 +103,7 @@ def observe(dsn: str, home: Path, calls: Iterable[str]) -> dict[str, Any]:
     """What the database holds, by table, and what it answers, by statement and question."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET timezone TO 'UTC'; SET jit TO off")
-        found = {"tables": _tables(connection), "calls": {}, "answers": {}}
+        found = {"tables": _tables(connection), "calls": {}, "searches": {}}
         for call in calls:
             found["calls"][call] = _rows(connection, call)
         with connection.transaction(force_rollback=True):
@@ -99,20 +112,45 @@ def observe(dsn: str, home: Path, calls: Iterable[str]) -> dict[str, Any]:
     with client(dsn, home) as rag:
         towns = rag.collection("towns")
         for question in QUESTIONS:
-            answer = towns.ask(question, cache=False)
-            found["answers"][question] = [
-                answer.text,
-                [[c.uri, c.quote] for c in answer.citations],
-                [[hit.uri, round(hit.score, 9)] for hit in towns.search(question)],
+            found["searches"][question] = [
+                [hit.uri, round(hit.score, 9)] for hit in towns.search(question)
             ]
     return json.loads(json.dumps(found, default=str))  # type: ignore[no-any-return]
 
 
+def answers(dsn: str, home: Path) -> list[list[Any]]:
+    """What is answered from the documents as they were stored, and from the same ones put anew:
+    what this release answers is its own affair, and no affair of when they were stored."""
+    with client(dsn, home) as rag:
+        stored, anew = (
+            rag.collection("towns"),
+            rag.collection("anew", model="hash:32", language="auto"),
+        )
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(
+                """UPDATE rag.collections AS c SET chunking = t.chunking
+                   FROM rag.collections AS t WHERE c.name = 'anew' AND t.name = 'towns'"""
+            )
+        for one in stored.list():
+            content = stored.get(one.uri).content
+            anew.add({"uri": one.uri, "content": content, "metadata": one.metadata})
+        return [
+            [
+                [answer.text, [[c.uri, c.quote] for c in answer.citations]]
+                for question in QUESTIONS
+                for answer in [collection.ask(question, cache=False)]
+            ]
+            for collection in (stored, anew)
+        ]
+
+
 def reading_calls() -> list[str]:
-    """The call of each public function that only reads, but for the number that an upgrade
-    changes."""
-    calls = [call for least, call in CALLS.values() if least == "reader" and "CALL" not in call]
-    return [call for call in calls if "collection_version" not in call]
+    """The call of each public function that only reads, but for those that tell of the release."""
+    return [
+        call
+        for name, (least, call) in CALLS.items()
+        if least == "reader" and "CALL" not in call and name not in OF_A_RELEASE
+    ]
 
 
 def held(dsn: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
