@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def apply_functions(connection: Connection, vector_schema: str) -> None:
     """Leave in schema rag the routines that the files of sql/ make, and no other.
 
-    A routine of the same name is set aside as soon as the files' own is there, so that no body that
-    follows finds it, and removed when nothing of the files can depend on it any more.
+    A routine of the same name is set aside before the files' own is left there, so that no body
+    finds it, and removed when nothing of the files can depend on it any more.
     """
     connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
     raw = psycopg_connection(connection)
@@ -81,23 +81,34 @@ def record_installed(connection: Connection, vector_schema: str, tables: Mapping
 def _apply_file(
     connection: psycopg.Connection[Any], path: Path, vector_schema: str, before: Mapping[int, str]
 ) -> None:
-    """Apply a file, routine by routine; one that is there with another result, or of another kind,
-    is set aside first: the server replaces neither. So is one of the same name and other arguments,
-    beside which the name alone tells the server nothing."""
-    name = ""
+    """Apply a file; a routine that is there with another result, or of another kind, is set aside
+    first: the server replaces neither. So is one of the same name and other arguments, beside which
+    the name alone tells the server nothing: the file is applied again, so that no body finds it."""
+    text = read_sql(path, vector_schema)
+    parts = [("", text)]  # as a whole, and routine by routine where the server refuses one
+    names = [name for name, _ in routines_of(text)]
+    part = parts[0]
     while True:
         try:
-            with connection.transaction():
-                for name, statements in routines_of(read_sql(path, vector_schema)):
-                    connection.execute(statements.encode())
-                    _set_aside(connection, name, before)
-            return
+            with connection.transaction() as applied:
+                for part in parts:
+                    connection.execute(part[1].encode())
+                stale = _stale(connection, names, before)
+                if stale:
+                    raise psycopg.Rollback(applied)
+            if not stale:
+                return
+            _set_aside(connection, stale)
         except (
             psycopg.errors.InvalidFunctionDefinition,
             psycopg.errors.WrongObjectType,
             psycopg.errors.AmbiguousFunction,
         ) as exc:
-            if not _set_aside(connection, name, before):
+            if len(parts) == 1:
+                parts = routines_of(text)
+            elif stale := _stale(connection, [part[0]], before):
+                _set_aside(connection, stale)
+            else:
                 raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
         except (  # not of what the file says
             psycopg.OperationalError,
@@ -109,21 +120,33 @@ def _apply_file(
             raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
 
 
-def _set_aside(connection: psycopg.Connection[Any], name: str, before: Mapping[int, str]) -> bool:
-    """Give another name to the routines of this one that are still as they were."""
+def _stale(
+    connection: psycopg.Connection[Any], names: Sequence[str], before: Mapping[int, str]
+) -> list[int]:
+    """Return the oids of the routines of these names that are still as they were."""
+    if not before:
+        return []
+    rows = connection.execute(
+        "SELECT p.oid, p.ctid::text FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = ANY (%s)",
+        [list(names)],
+    )
+    return [oid for oid, row in rows if before.get(oid) == row]
+
+
+def _set_aside(connection: psycopg.Connection[Any], stale: Sequence[int]) -> None:
+    """Give these routines other names."""
     rows = connection.execute(
         """
-        SELECT p.oid, p.ctid::text, format('rag.%%I(%%s)', p.proname,
+        SELECT p.oid, format('rag.%%I(%%s)', p.proname,
             (SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.position)
              FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, position)))
-        FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = %s
+        FROM pg_proc AS p WHERE p.oid = ANY (%s)
         """,
-        [name],
+        [list(stale)],
     ).fetchall()
-    stale = [(oid, signature) for oid, row, signature in rows if before.get(oid) == row]
-    for oid, signature in stale:
+    for oid, signature in rows:
         connection.execute(f"ALTER ROUTINE {signature} RENAME TO stale_{oid}".encode())
-    return stale != []
 
 
 def _drop_others(connection: psycopg.Connection[Any]) -> None:

@@ -83,7 +83,8 @@ def _upgrade(connection: Connection) -> str:
     prepare_session(connection)
     check_server(connection)
     vector_schema = ensure_vector(connection)
-    if not scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
+    new = not scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'")
+    if new:
         connection.exec_driver_sql("CREATE SCHEMA rag")
     check_schema(connection)
     check_not_newer(psycopg_connection(connection))
@@ -92,7 +93,9 @@ def _upgrade(connection: Connection) -> str:
     tables = recorded_tables(connection)
     known = check_tables(connection, tables, vector_schema)
     revision = run_revisions(connection, vector_schema)
-    if not known or tables.get("revision") != revision:
+    if new:
+        tables = inventory.tables(psycopg_connection(connection))
+    elif not known or tables.get("revision") != revision:
         tables = fresh_tables(connection, vector_schema, revision)
     apply_functions(connection, vector_schema)
     store_words(connection)
