@@ -24,10 +24,9 @@ from platformdirs import user_cache_path
 from rag_pg.client import Rag
 from rag_pg.config import Settings
 from rag_pg.db import (
+    Databases,
     EmbeddedServer,
     closed_above,
-    create_database,
-    drop_database,
     make_fast,
     name_of,
     schema,
@@ -121,21 +120,29 @@ def rag_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def rag_template(rag_server: str) -> Iterator[str]:
+def rag_databases(rag_server: str) -> Iterator[Databases]:
+    """What makes and removes databases on that server."""
+    databases = Databases(rag_server)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture(scope="session")
+def rag_template(rag_databases: Databases) -> Iterator[str]:
     """The connection string of a database with schema rag, which each test gets a clone of. Put
     into it what all tests begin with, and close every connection."""
-    dsn = create_database(rag_server)
+    dsn = rag_databases.create()
     schema.upgrade(dsn)
     yield dsn
-    drop_database(rag_server, dsn)
+    rag_databases.drop(dsn)
 
 
 @pytest.fixture
-def rag_dsn(rag_server: str, rag_template: str) -> Iterator[str]:
+def rag_dsn(rag_databases: Databases, rag_template: str) -> Iterator[str]:
     """A database of the test's own."""
-    dsn = create_database(rag_server, name_of(rag_template))
+    dsn = rag_databases.create(name_of(rag_template))
     yield dsn
-    drop_database(rag_server, dsn)
+    rag_databases.drop(dsn)
 
 
 @pytest.fixture

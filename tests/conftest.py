@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from fakes import HashEmbedder
 from paths import ROOT
 
 from rag_pg import Rag, Settings
-from rag_pg.db import create_database, drop_database, name_of
+from rag_pg.db import Databases, name_of
 from rag_pg.db.database import Database
 
 # "fixtures" is a plugin of pytest itself
@@ -50,19 +51,19 @@ def server_dsn(rag_server: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
+def new_database(rag_databases: Databases) -> Iterator[Callable[..., str]]:
     """Make a database (a clone of `template` where given) and return its connection string."""
     made: list[str] = []
 
     def make(template: str = "template1") -> str:
-        made.append(create_database(server_dsn, template))
+        made.append(rag_databases.create(template))
         return made[-1]
 
     yield make
     if not os.environ.get("RAG_PG_TEST_DSN"):
         return  # they go with the server
     for dsn in made:
-        drop_database(server_dsn, dsn)
+        rag_databases.drop(dsn)
 
 
 @pytest.fixture(scope="session")
@@ -95,18 +96,18 @@ def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def databases_of_cases(server_dsn: str) -> Iterator[dict[str, str]]:
+def databases_of_cases(rag_databases: Databases) -> Iterator[dict[str, str]]:
     """For each test of a module that is marked one_database the database of its cases."""
     made: dict[str, str] = {}
     yield made
     for dsn in made.values():
-        drop_database(server_dsn, dsn)
+        rag_databases.drop(dsn)
 
 
 @pytest.fixture
 def dsn(
     request: pytest.FixtureRequest,
-    server_dsn: str,
+    rag_databases: Databases,
     new_database: Callable[..., str],
     template: str,
     databases_of_cases: dict[str, str],
@@ -123,7 +124,7 @@ def dsn(
         return
     made = new_database(template)
     yield made
-    drop_database(server_dsn, made)
+    rag_databases.drop(made)
 
 
 @pytest.fixture
@@ -177,3 +178,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: the collector of garbage need not go
+    through it again and again."""
+    gc.collect()
+    gc.freeze()

@@ -5,7 +5,7 @@ Connections, statements, the schema and its upgrades, the embedded server.
 
 from rag_pg.db import schema
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.clone import create_database, drop_database, make_fast, name_of
+from rag_pg.db.clone import Databases, create_database, make_fast, name_of
 from rag_pg.db.connect import connect
 from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
@@ -20,6 +20,7 @@ __all__ = [
     "Compared",
     "ContextWork",
     "Database",
+    "Databases",
     "EmbeddedServer",
     "EqualRun",
     "ExtractionWork",
@@ -32,7 +33,6 @@ __all__ = [
     "connect",
     "create_database",
     "database_errors",
-    "drop_database",
     "make_fast",
     "name_of",
     "schema",

@@ -13,7 +13,7 @@ from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from walk import walk_above
 
-from rag_pg.db import drop_database, name_of
+from rag_pg.db import Databases, name_of
 from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
@@ -120,7 +120,10 @@ def kind() -> str:
 
 @pytest.fixture
 def database(
-    server_dsn: str, new_database: Callable[..., str], filled: Callable[[str], str], kind: str
+    rag_databases: Databases,
+    new_database: Callable[..., str],
+    filled: Callable[[str], str],
+    kind: str,
 ) -> Iterator[Database]:
     """A database in which nothing dead can be vacuumed away: a transaction is open."""
     opened = Database(new_database(filled(kind)))
@@ -129,7 +132,7 @@ def database(
         holder.execute("SELECT pg_current_xact_id()")
         yield opened
     opened.close()
-    drop_database(server_dsn, opened.dsn)
+    rag_databases.drop(opened.dsn)
 
 
 @pytest.fixture
