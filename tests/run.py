@@ -1,10 +1,11 @@
-"""Run the suite on PostgreSQL 18, and what may differ by version on 16: both always, one summary.
+"""Run the suite on PostgreSQL 18 and, beside it, what may differ by version on 16; one summary.
 
 python tests/run.py [--times N] [options of pytest]      `make test`, `make test-repeat`
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 # What may differ by the version of the server: what holds for the whole schema (its catalogue, the
@@ -33,23 +35,63 @@ ON_16 = (
 HALVES: dict[str, tuple[str, ...]] = {"18": (), "16": ON_16}
 
 
-def run_half(version: str, options: Sequence[str], folder: Path) -> tuple[bool, str]:
-    """Run pytest on one version; return whether all passed, and what the summary says."""
+def start_half(
+    version: str, options: Sequence[str], folder: Path, output: IO[bytes] | None
+) -> subprocess.Popen[bytes]:
+    """Start pytest on one version. output: where it prints to, None as this program."""
     report = folder / version
     report.unlink(missing_ok=True)
     environment = {"RAG_PG_TEST_POSTGRES": version, "RAG_PG_TEST_REPORT": str(report)}
-    began = time.monotonic()
-    print(f"\n--- PostgreSQL {version}", flush=True)
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "pytest", *options],
         cwd=ROOT,
         env=os.environ | environment,
+        stdout=output,
+        stderr=output and subprocess.STDOUT,
     )
-    seconds = time.monotonic() - began
+
+
+def summary(version: str, status: int, seconds: float, folder: Path) -> str:
+    """What the summary says of a half that ended with that status."""
+    report = folder / version
     counted, *failed = report.read_text().splitlines() if report.exists() else ["it did not end"]
-    state = "passed" if done.returncode == 0 else f"FAILED with status {done.returncode}"
-    told = f"PostgreSQL {version} {state}: {counted}, {seconds:.0f} s"
-    return done.returncode == 0, "\n".join([told, *(f"    {line}" for line in failed)])
+    state = "passed" if status == 0 else f"FAILED with status {status}"
+    first = f"PostgreSQL {version} {state}: {counted}, {seconds:.0f} s"
+    return "\n".join([first, *(f"    {line}" for line in failed)])
+
+
+def share_of(options: Sequence[str], number: int) -> list[str]:
+    """The options of a half, of whose processes the first half has three quarters and the second
+    one the rest, each at least one."""
+    if "--numprocesses" not in options:
+        return list(options)
+    place = options.index("--numprocesses") + 1
+    rest = max(1, int(options[place]) // 4)
+    count = rest if number else max(1, int(options[place]) - rest)
+    return [*options[:place], str(count), *options[place + 1 :]]
+
+
+def run_halves(
+    options: Sequence[str], halves: Mapping[str, Sequence[str]], folder: Path
+) -> list[tuple[bool, str]]:
+    """Run all halves at once, the first one seen, what the others print when they have ended;
+    return for each whether all passed, and what the summary says."""
+    began = time.monotonic()
+    started = []
+    with contextlib.ExitStack() as stack:
+        for number, (version, chosen) in enumerate(halves.items()):
+            output = stack.enter_context(tempfile.TemporaryFile()) if number else None
+            half = start_half(version, [*share_of(options, number), *chosen], folder, output)
+            started.append((version, stack.enter_context(half), output))
+        ended = []
+        for version, half, output in started:
+            print(f"\n--- PostgreSQL {version}", flush=True)
+            status = half.wait()
+            if output is not None:
+                output.seek(0)
+                print(output.read().decode(errors="replace"), flush=True)
+            ended.append((version, status, time.monotonic() - began))
+    return [(status == 0, summary(version, status, s, folder)) for version, status, s in ended]
 
 
 def main(arguments: list[str], halves: Mapping[str, Sequence[str]] = HALVES) -> int:
@@ -57,11 +99,7 @@ def main(arguments: list[str], halves: Mapping[str, Sequence[str]] = HALVES) -> 
     if arguments[:1] == ["--times"]:
         times, arguments = int(arguments[1]), arguments[2:]
     with tempfile.TemporaryDirectory() as folder:
-        runs = [
-            run_half(version, [*arguments, *chosen], Path(folder))
-            for _ in range(times)
-            for version, chosen in halves.items()
-        ]
+        runs = [run for _ in range(times) for run in run_halves(arguments, halves, Path(folder))]
     print("\n--- summary", *(told for _, told in runs), sep="\n")
     return 0 if all(passed for passed, _ in runs) else 1
 
