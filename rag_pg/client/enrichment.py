@@ -40,7 +40,8 @@ class Enrichment(OfCollection):
         """
         count = self._database.set_enrichment(self._name, rules)
         if wait and count:
-            work_backlog(self._database, self._opened.rag.worker, self._name)
+            worker = self._opened.rag.worker([self._name], llm_of=None)
+            work_backlog(self._database, worker, self._name)
         return count
 
     @in_thread("long")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_pg.chunk import Chunking, check_chunking
 from rag_pg.db import Compared, Database
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
-from rag_pg.ingest.wait import OpenWorker, Report, jobs_left
+from rag_pg.ingest.wait import POLL_SECONDS, OpenWorker, Report, work_backlog
 from rag_pg.providers import Models, embed_query
 from rag_pg.types import Progress, Space, SpaceComparison
 
@@ -100,7 +100,7 @@ def build_space(
                 f"{space.failed} embed jobs failed{reason}; mend the cause, then run "
                 f'"rag-pg jobs -c {name} --retry" and this again'
             )
-        time.sleep(0.2)  # another worker has it, or it waits for its next attempt
+        time.sleep(POLL_SECONDS)
 
 
 def rechunk(
@@ -134,11 +134,8 @@ def rechunk(
 
     on_progress(0, 0)
     worker = open_worker([info.name], on_progress=on_progress, llm_of=None)
-    while wait:
-        worker.drain()
-        if not jobs_left(database, name) and not database.queue_backlog([name]):
-            break
-        time.sleep(0.2)
+    if wait:
+        work_backlog(database, worker, name)
     return total
 
 

@@ -17,6 +17,7 @@ from rag_pg.types import LoadFailure, Progress
 if TYPE_CHECKING:
     from rag_pg.worker import Worker
 
+POLL_SECONDS = 0.2  # between looks at a queue that others work, too
 POLL = Backoff(first=0.005, factor=1.5, longest=0.1)
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
 SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
@@ -97,20 +98,19 @@ def work_queue(
             if waits and waits != reported:
                 reported = waits
                 log.warning("%s in %.0f s", waits, seconds)
-        time.sleep(0.2)  # another worker has it, or it waits for its next attempt
+        time.sleep(POLL_SECONDS)  # another worker has it, or it waits for its next attempt
 
 
-def work_backlog(database: Database, open_worker: OpenWorker, collection: str) -> None:
+def work_backlog(database: Database, worker: Worker, collection: str) -> None:
     """Work a collection's queue until nothing of it waits but for a language model."""
-    worker = open_worker([collection], on_progress=lambda documents, chunks: None, llm_of=None)
     while True:
         worker.drain()
-        if not jobs_left(database, collection) and not database.queue_backlog([collection]):
+        if not _jobs_left(database, collection) and not database.queue_backlog([collection]):
             return
-        time.sleep(0.2)
+        time.sleep(POLL_SECONDS)
 
 
-def jobs_left(database: Database, collection: str) -> int:
+def _jobs_left(database: Database, collection: str) -> int:
     """How many jobs of a collection are not done, but for those of a language model."""
     (counts,) = database.job_stats(collection)
     written = (one.waiting for one in database.get_enrichment(collection) if one.kind != "enrich")
@@ -135,7 +135,7 @@ def work_enrichment(
             moved, moved_at = state, time.monotonic()
         elif time.monotonic() - moved_at > PATIENCE_SECONDS:
             raise NotReady(f"{state.waiting} documents wait; they stay queued for a worker")
-        time.sleep(0.2)
+        time.sleep(POLL_SECONDS)
     if state.failed:
         dead = database.list_jobs(collection, "dead", 1000)
         error = next((job["last_error"] for job in dead if job["kind"] == kind), "unknown")

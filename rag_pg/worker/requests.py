@@ -15,7 +15,7 @@ from rag_pg.db import Database, Request
 from rag_pg.errors import DatabaseUnavailable, RagError
 from rag_pg.text import clean_text
 from rag_pg.threads import Threads
-from rag_pg.worker.loops import POLL_SECONDS, start_loop
+from rag_pg.worker.loops import Loop
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +25,10 @@ ANSWERS_AT_ONCE = 2  # of each kind
 Answerer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
-class RequestAnswerer:
-    """Answers requests with `answerers`, one for each kind: at once when woken, else every second.
+class RequestAnswerer(Loop):
+    """Answers requests with `answerers`, one for each kind, in threads."""
 
-    `start` begins it in threads; `close` ends them when what is in hand is done.
-    """
+    thread_name = "rag-pg-requests"
 
     def __init__(
         self,
@@ -39,30 +38,14 @@ class RequestAnswerer:
         name: str,
         collections: Sequence[str] | None = None,
     ) -> None:
+        super().__init__()
         self.database = database
         self.answerers = answerers
         self.name = name
         self.collections = collections
-        self._stop = threading.Event()
-        self._waiting = threading.Event()
         # A question that is embedded in a moment does not stand behind slow answers.
         self._free = {kind: threading.Semaphore(ANSWERS_AT_ONCE) for kind in answerers}
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        self._stop.clear()
-        self._thread = start_loop("rag-pg-requests", self._run, self._stop)
-
-    def close(self) -> None:
-        self._stop.set()
-        self._waiting.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def wake(self) -> None:
-        """A request may wait."""
-        self._waiting.set()
+        self._answering: Threads | None = None
 
     def answer(self, kind: str | None = None) -> int:
         """Answer requests, of one kind or of any, until none waits. Returns how many."""
@@ -90,13 +73,14 @@ class RequestAnswerer:
             self.database.answer_request(request.request_id, None, error)
 
     def _run(self) -> None:
-        with Threads(ANSWERS_AT_ONCE * len(self._free), "rag-pg-answer") as answering:
-            while not self._stop.is_set():
-                self._waiting.clear()
-                for kind, free in self._free.items():
-                    if free.acquire(blocking=False):
-                        answering.submit(self._answer_waiting, kind, free)
-                self._waiting.wait(POLL_SECONDS)
+        with Threads(ANSWERS_AT_ONCE * len(self._free), "rag-pg-answer") as self._answering:
+            super()._run()
+
+    def act(self) -> None:
+        assert self._answering is not None
+        for kind, free in self._free.items():
+            if free.acquire(blocking=False):
+                self._answering.submit(self._answer_waiting, kind, free)
 
     def _answer_waiting(self, kind: str, free: threading.Semaphore) -> None:
         try:

@@ -142,7 +142,7 @@ class Worker:
         ModelUnavailable, a right that it lacks, a database that is full.
         """
         self._grow_pool()
-        self.sources.follow()
+        self.sources.act()
         with self._heartbeat.beating(at_once=False):
             claimed = _drain(self._embedding)
             claimed += _drain([self._enriching])  # of what was just stored

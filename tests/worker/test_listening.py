@@ -9,7 +9,7 @@ import pytest
 from patience import BOUND, wait_until
 
 from rag_pg import Rag
-from rag_pg.worker import requests, sources, worker
+from rag_pg.worker import loops, worker
 
 Connection = psycopg.Connection[Any]
 
@@ -17,7 +17,7 @@ Connection = psycopg.Connection[Any]
 @pytest.fixture
 def waiting(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker that looks for nothing by itself within the hour."""
-    for module in (worker, requests, sources):
+    for module in (worker, loops):
         monkeypatch.setattr(module, "POLL_SECONDS", 3600.0)
     running = rag.worker()
     thread = threading.Thread(target=running.run)

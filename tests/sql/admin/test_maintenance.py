@@ -158,7 +158,7 @@ def test_a_cancelled_source_is_told_and_the_others_are_followed(
     database.open()
     try:
         worker = Worker(database, lambda name, space: pytest.fail("nothing is to be embedded"))
-        worker.sources.follow()
+        worker.sources.act()
         found = connection.execute("SELECT count(*) FROM rag.get_document('a', 'public.swift/1')")
         assert found.fetchone() == (1,)
         database.maintain()
