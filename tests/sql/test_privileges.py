@@ -338,6 +338,24 @@ def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, 
         assert sorted(found) == [("other",), ("own",)]
 
 
+def test_a_worker_may_lex_chunks_anew(roles: dict[str, str]) -> None:
+    with (
+        psycopg.connect(roles["superuser"]) as connection,
+        connection.transaction(force_rollback=True),
+    ):
+        connection.execute("UPDATE rag.collections SET lexer_version = 0")
+        connection.execute("UPDATE rag.chunks SET lexemes = 'gone:1', lexeme_count = 1")
+        connection.execute(f"SET ROLE {conninfo_to_dict(roles['worker'])['user']}".encode())
+        for _ in range(4):
+            connection.execute("SELECT rag._relex_chunks(c.collection_id) FROM rag.collections c")
+        left = connection.execute(
+            """SELECT count(*) FILTER (WHERE c.lexer_version = 0),
+                   (SELECT count(*) FROM rag.chunks AS k WHERE k.lexemes = 'gone:1')
+               FROM rag.collections AS c WHERE c.dropped_at IS NULL"""
+        ).fetchone()
+    assert left == (0, 0)
+
+
 def test_functions_that_write_what_policies_protect_see_all_of_it_or_fail(
     roles: dict[str, str],
 ) -> None:
