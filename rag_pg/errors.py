@@ -4,6 +4,7 @@
     ├── InvalidInput            a wrong argument, query, filter, setting or document
     │   ├── UnsupportedFile     a file type without a loader, or content that is not text
     │   └── InvalidQuery        limit out of range, query too long, malformed filter
+    ├── AlreadyExists           a document that was not to be replaced
     ├── NotFound                an unknown collection, document or job
     ├── CollectionMismatch      a collection exists with other settings (model, dimensions, …)
     │   └── SpaceChanged        another embedding space was activated meanwhile
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rag_pg.types import Usage
 
 __all__ = [
+    "AlreadyExists",
     "AnswerBlocked",
     "BudgetExceeded",
     "CollectionMismatch",
@@ -117,6 +119,10 @@ class UnsupportedFile(InvalidInput):
 
 class InvalidQuery(InvalidInput):
     """Limit out of range, query too long, malformed filter."""
+
+
+class AlreadyExists(RagError):
+    """A document with that uri is there, and was not to be replaced."""
 
 
 class NotFound(RagError, LookupError):
@@ -230,4 +236,5 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG009": NoAnswer,
     "RG010": GateFailed,
     "RG011": DatabaseUnavailable,
+    "RG012": AlreadyExists,
 }

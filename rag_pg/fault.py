@@ -69,6 +69,7 @@ OF_SQLSTATE = {
     "RG005": Fault.LEASE,
     "RG006": Fault.WORKER,
     "RG011": Fault.AWAY,  # as 25006
+    "RG012": Fault.REFUSED,
 }
 
 OF_ERROR: tuple[tuple[type[Exception], Fault], ...] = (  # the first that fits

@@ -140,6 +140,7 @@ class AsyncMetadata(Beside[Metadata]):
     fields = Threaded(Metadata.fields)
     describe = Threaded(Metadata.describe)
     facets = Threaded(Metadata.facets)
+    merge = Threaded(Metadata.merge)
     find_values = Threaded(Metadata.find_values)
     select = Threaded(Metadata.select)
     aggregate = Threaded(Metadata.aggregate)
@@ -263,9 +264,11 @@ class AsyncRag:
             if can_stop:
                 scope.stop()
 
-    async def collection(self, name: str, **options: Unpack[CollectionOptions]) -> AsyncCollection:
+    async def collection(
+        self, name: str, *, embedder: Embedder | None = None, **options: Unpack[CollectionOptions]
+    ) -> AsyncCollection:
         """See Rag.collection."""
-        opened = await self.run(self._sync.collection, name, **options)
+        opened = await self.run(partial(self._sync.collection, name, embedder=embedder, **options))
         return AsyncCollection(self, opened)
 
     async def get_collection(self, name: str) -> AsyncCollection:
@@ -329,9 +332,10 @@ class AsyncCollection:
         filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
         uri_prefix: str | None = None,
+        content: bool = False,
     ) -> AsyncIterator[Document]:
         """See Collection.list."""
-        found = self._sync.list(filter=filter, limit=limit, uri_prefix=uri_prefix)
+        found = self._sync.list(filter=filter, limit=limit, uri_prefix=uri_prefix, content=content)
         following = partial(next, found, None)
         while (document := await self._run("statements", following, can_stop=False)) is not None:
             yield document
@@ -370,8 +374,13 @@ class AsyncCollection:
     sync = Threaded(Collection.sync)
     add_chunks = Threaded(Collection.add_chunks)
     delete = Threaded(Collection.delete)
+    delete_where = Threaded(Collection.delete_where)
+    clear = Threaded(Collection.clear)
     wait = Threaded(Collection.wait)
     get = Threaded(Collection.get)
+    get_many = Threaded(Collection.get_many)
+    chunks = Threaded(Collection.chunks)
+    embeddings = Threaded(Collection.embeddings)
     original = Threaded(Collection.original)
     count = Threaded(Collection.count)
     search = Threaded(Collection.search)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -44,17 +45,20 @@ from rag_pg.types import (
     AddReport,
     Alteration,
     Answer,
+    Chunk,
     ChunkCount,
     CollectionInfo,
     CollectionStats,
     Document,
     Erasure,
     Event,
+    Existing,
     Hit,
     Hits,
     Message,
     Original,
     SyncReport,
+    Vectors,
 )
 
 
@@ -208,8 +212,15 @@ class Collection:
         )
 
     @in_thread("long")
-    def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> ChunkCount:
-        """Bulk-load chunks that are ready-made, by COPY, in one transaction.
+    def add_chunks(
+        self,
+        chunks: Iterable[Mapping[str, Any]],
+        *,
+        wait: bool = True,
+        existing: Existing = "replace",
+    ) -> ChunkCount:
+        """Bulk-load chunks that are ready-made, in one transaction: a few by one statement, many by
+        COPY.
 
         Args:
             chunks: mappings with uri, content and optionally embedding (dimensions of the
@@ -217,15 +228,17 @@ class Collection:
                 in the order given.
             wait: embed those that came without an embedding before returning;
                 False leaves them to a worker.
+            existing: what becomes of a document with the uri of one of them: replace, skip (it
+                stays as it is) or error.
         Returns: the number of chunks loaded; its `notes` name keys that became metadata and look
                 like those of a chunk.
-        Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
+        Raises: InvalidInput naming the chunk at fault, AlreadyExists; then nothing is loaded.
         """
         self.refresh()
         database = self.rag.database
         keys: Counter[str] = Counter()
         checked = checked_chunks(chunks, keys)
-        counts = database.load_chunks(self.name, checked, self.info.dimensions)
+        counts = database.load_chunks(self.name, checked, self.info.dimensions, existing)
         loaded = ChunkCount(counts.loaded_chunks)
         loaded.notes = key_notes(database, keys, CHUNK_KEYS, "chunk")
         if wait and counts.queued:
@@ -241,6 +254,15 @@ class Collection:
         """Delete documents by their uris, all or none, and return how many there were."""
         return self.rag.database.delete_documents(self.name, uris)
 
+    def delete_where(self, filter: Mapping[str, Any]) -> int:
+        """Delete the documents whose metadata pass a filter, all or none, and return how many there
+        were. Raises: InvalidInput (an empty filter; see `clear`), InvalidQuery."""
+        return self.rag.database.value(int, "delete_where", collection=self.name, filter=filter)
+
+    def clear(self) -> int:
+        """Delete all documents, and return how many there were; the collection stays."""
+        return self.rag.database.value(int, "clear_collection", collection=self.name)
+
     @in_thread("long")
     def wait(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
         """Return when these documents are searchable in the version they have now or a later one.
@@ -255,6 +277,33 @@ class Collection:
         if found is None:
             raise NotFound(f"collection {self.name!r} has no document {uri!r}")
         return found
+
+    def get_many(self, uris: Iterable[str], *, embeddings: bool = False) -> builtins.list[Document]:
+        """Return documents with their content, in the order of their uris here; those that there
+        are none of are left out.
+
+        Args:
+            embeddings: with the vectors of their chunks, too: `Document.embeddings`.
+        """
+        wanted = builtins.list(dict.fromkeys(uris))
+        found = {one.uri: one for one in self.rag.database.get_documents(self.name, wanted)}
+        if embeddings:
+            chunks = self.chunks(*found)
+            vectors = self.embeddings(chunk.chunk_id for chunk in chunks)
+            of_uri: dict[str, builtins.list[Vectors | None]] = {uri: [] for uri in found}
+            for chunk in chunks:
+                of_uri[chunk.uri].append(vectors.get(chunk.chunk_id))
+            found = {uri: replace(found[uri], embeddings=tuple(of_uri[uri])) for uri in found}
+        return [found[uri] for uri in wanted if uri in found]
+
+    def chunks(self, *uris: str) -> builtins.list[Chunk]:
+        """Return the chunks of documents, by uri and in their order."""
+        return self.rag.database.rows(Chunk, "list_chunks", collection=self.name, uris=uris)
+
+    def embeddings(self, chunk_ids: Iterable[int]) -> dict[int, Vectors]:
+        """Return the vectors of chunks, float32 (dimensions,), as they are stored: in half
+        precision. Chunks that are gone, or have none yet, are left out."""
+        return self.rag.database.get_embeddings(self.name, chunk_ids)
 
     def original(self, uri: str) -> Original:
         """Return the file that a document was made from, as `add(keep_original=True)` kept it.
@@ -275,14 +324,20 @@ class Collection:
         filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
         uri_prefix: str | None = None,
+        content: bool = False,
     ) -> Iterator[Document]:
-        """Yield documents by uri, without their content, a page at a time.
+        """Yield documents by uri, a page at a time.
 
         Args:
             uri_prefix: only those whose uri begins with it, letter by letter, e.g. "handbook/".
+            content: with their texts; otherwise `Document.content` is None.
         """
         return self.rag.database.each_document(
-            self.name, metadata_filter=filter, limit=limit, uri_prefix=uri_prefix
+            self.name,
+            metadata_filter=filter,
+            limit=limit,
+            uri_prefix=uri_prefix,
+            with_content=content,
         )
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
@@ -292,8 +347,9 @@ class Collection:
     @in_thread(kind_of_search, can_stop=True)
     def search(
         self,
-        query: str,
+        query: str | None = None,
         *,
+        embedding: Sequence[float] | Vectors | None = None,
         wait_for: Iterable[UUID] = (),
         timeout: float = 30,
         max_tokens: int | None = None,
@@ -307,6 +363,9 @@ class Collection:
         stands. `notes` and `skipped` say so.
 
         Args:
+            query: None with an embedding: the vector leg alone.
+            embedding: a vector that is there already, as long as the collection's are: the query's,
+                or of what it is to be like; nothing is embedded, so rewrites do not go with it.
             limit: 1 to 1000 hits, default 10.
             offset: how many hits to leave out, as the pages before had; limit + offset is at most
                 10,000, with rerank at most the candidate_limit.
@@ -357,6 +416,7 @@ class Collection:
         return self._opened.search(
             query,
             options,
+            embedding=embedding,
             wait_for=wait_for,
             timeout=timeout,
             max_tokens=max_tokens,

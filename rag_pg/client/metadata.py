@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from rag_pg.client.namespace import OfCollection
@@ -66,6 +66,28 @@ class Metadata(OfCollection):
         Of an array each element counts, once per document; documents without the field do not.
         """
         return self._database.facets(self._name, field, metadata_filter=filter or {}, limit=limit)
+
+    def merge(
+        self,
+        filter: Mapping[str, Any],
+        patch: Mapping[str, Any],
+        *,
+        remove: Sequence[str] = (),
+    ) -> int:
+        """Change the metadata of all documents that pass a filter ({}: of all), in one transaction,
+        and return how many they are. Nothing is cut or embedded anew.
+
+        Args:
+            patch: the keys to set; a value is replaced whole. remove: keys to take away.
+        """
+        return self._database.value(
+            int,
+            "merge_metadata",
+            collection=self._name,
+            filter=filter,
+            patch=patch,
+            remove_keys=remove,
+        )
 
     def find_values(self, field: str, query: str, *, limit: int = 10) -> list[ValueMatch]:
         """The values of a metadata field that a text may mean, the most alike first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from rag_pg.client.resources import Resources
 from rag_pg.ingest import wait_until_searchable
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.search import Searcher, SearchOptions
-from rag_pg.types import Answer, CollectionInfo, Event, Hits
+from rag_pg.types import Answer, CollectionInfo, Event, Hits, Vectors
 
 
 class OpenCollection:
@@ -39,9 +39,10 @@ class OpenCollection:
 
     def search(
         self,
-        query: str,
+        query: str | None,
         options: SearchOptions,
         *,
+        embedding: Sequence[float] | Vectors | None = None,
         wait_for: Iterable[UUID] = (),
         timeout: float = 30,
         max_tokens: int | None = None,
@@ -50,7 +51,9 @@ class OpenCollection:
         """See `Collection.search`."""
         if wait_for := list(wait_for):
             wait_until_searchable(self.rag.database, self.name, wait_for, timeout)
-        return self.searcher.search(query, max_tokens=max_tokens, max_cost=max_cost, **options)
+        return self.searcher.search(
+            query, embedding=embedding, max_tokens=max_tokens, max_cost=max_cost, **options
+        )
 
     def answer(
         self,

@@ -151,11 +151,16 @@ class Rag:
     def collection(
         self,
         name: str,
+        *,
+        embedder: Embedder | None = None,
         **options: Unpack[CollectionOptions],
     ) -> Collection:
         """Open a collection, creating it on first use.
 
         Args:
+            embedder: an object that makes its vectors; its name is stored as the model. This client
+                and its workers have it; others are given it alike, by this call or by
+                `Rag(embedders=…)`.
             model: what makes the vectors: minilm, e5, onnx:<model>,
                 sentence-transformers:<model>, gemini:<model>, openai:<model>,
                 or a name of your own when you bring vectors. A new collection's default is minilm;
@@ -173,6 +178,13 @@ class Rag:
             and ProviderError for a new one whose model does not answer.
         """
         check_names(options, known=CollectionOptions.__optional_keys__, call="collection")
+        if embedder is not None:
+            if options.setdefault("model", embedder.name) != embedder.name:
+                raise InvalidInput(
+                    f"model is {options['model']!r}, the embedder is {embedder.name!r}; leave out"
+                    " one of them"
+                )
+            self.models.add_embedder(embedder)
         info = open_collection(self.database, self.models, name, **options)
         return Collection(self, info)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,10 @@ from psycopg.types.json import Jsonb
 from rag_pg.db.arguments import checked_json
 from rag_pg.db.connection import Statements, columns_of, halfvec_type, vector_schema
 from rag_pg.errors import InvalidInput, InvalidQuery
-from rag_pg.types import Document, Original
+from rag_pg.types import Document, Existing, Original, Vectors
+
+MOST_IN_A_STATEMENT = 20  # chunks, above which a temporary table costs less
+STAGED = ("uri", "title", "heading", "content", "metadata", "embedding")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,9 +82,25 @@ class Documents(Statements):
         )
 
     def load_chunks(
-        self, collection: str, records: Iterable[Mapping[str, Any]], dimensions: int
+        self,
+        collection: str,
+        records: Iterable[Mapping[str, Any]],
+        dimensions: int,
+        existing: Existing = "replace",
     ) -> LoadCounts:
-        """COPY ready-made chunks into a temporary table and take them over, in one transaction."""
+        """Store ready-made chunks, in one transaction: a few by one statement, many through COPY
+        into a temporary table."""
+        coming = (_staged_row(i, record, dimensions) for i, record in enumerate(records))
+        few = [*islice(coming, MOST_IN_A_STATEMENT + 1)]
+        if len(few) <= MOST_IN_A_STATEMENT:
+            chunks = [dict(zip(STAGED, row[1:], strict=True)) for row in few]
+            for chunk in chunks:
+                vector = chunk["embedding"]
+                chunk["embedding"] = None if vector is None else vector.to_list()
+                chunk["metadata"] = chunk["metadata"].obj
+            return self.only(
+                LoadCounts, "load_chunks", collection=collection, chunks=chunks, existing=existing
+            )
         with self.connection() as connection, connection.transaction():
             self._set_local(connection)
             halfvec = halfvec_type(connection)
@@ -95,12 +115,14 @@ class Documents(Statements):
                 "COPY pg_temp.staged_chunks FROM STDIN WITH (FORMAT binary)"
             ) as copy:  # fmt: skip
                 copy.set_types(["int8", "text", "text", "text", "text", "jsonb", halfvec.oid])
-                for ordinal, record in enumerate(records):
-                    copy.write_row(_staged_row(ordinal, record, dimensions))
+                for row in chain(few, coming):
+                    copy.write_row(row)
             with connection.cursor(row_factory=class_row(LoadCounts)) as rows:
                 counts = rows.execute(
-                    self._calls.statement("load_staged", ("collection",), columns_of(LoadCounts)),
-                    {"collection": collection},
+                    self._calls.statement(
+                        "load_staged", ("collection", "existing"), columns_of(LoadCounts)
+                    ),
+                    {"collection": collection, "existing": existing},
                 ).fetchone()
             assert counts is not None
             return counts
@@ -128,6 +150,15 @@ class Documents(Statements):
     def get_document(self, collection: str, uri: str) -> Document | None:
         return self.row(Document, "get_document", collection=collection, uri=uri)
 
+    def get_documents(self, collection: str, uris: Sequence[str]) -> list[Document]:
+        return self.rows(Document, "get_documents", collection=collection, uris=uris)
+
+    def get_embeddings(self, collection: str, chunk_ids: Iterable[int]) -> dict[int, Vectors]:
+        rows = self.tuples(
+            ("chunk_id", "embedding"), "get_embeddings", collection=collection, chunk_ids=chunk_ids
+        )
+        return {chunk_id: vector.to_numpy().astype(np.float32) for chunk_id, vector in rows}
+
     def list_documents(
         self,
         collection: str,
@@ -136,6 +167,7 @@ class Documents(Statements):
         limit: int,
         after_uri: str,
         uri_prefix: str | None = None,
+        with_content: bool = False,
     ) -> list[Document]:
         return self.rows(
             Document,
@@ -145,6 +177,7 @@ class Documents(Statements):
             limit=limit,
             after_uri=after_uri,
             uri_prefix=uri_prefix,
+            with_content=with_content,
         )
 
     def each_document(
@@ -154,8 +187,9 @@ class Documents(Statements):
         metadata_filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
         uri_prefix: str | None = None,
+        with_content: bool = False,
     ) -> Iterator[Document]:
-        """Yield documents by uri, without their content, a page at a time. Raises InvalidQuery."""
+        """Yield documents by uri, a page at a time. Raises InvalidQuery."""
         if limit is not None and limit < 0:
             raise InvalidQuery(f"limit {limit} is out of range; use 0 or more")
         after = ""
@@ -167,6 +201,7 @@ class Documents(Statements):
                 limit=min(500, left or 500),
                 after_uri=after,
                 uri_prefix=uri_prefix,
+                with_content=with_content,
             )
             yield from page
             if len(page) < 500:

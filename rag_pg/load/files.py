@@ -64,15 +64,19 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
     return _loaded(path, uri, _bytes(path, max_bytes))
 
 
-def load_bytes(name: str, data: bytes, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
-    """Return the text of an upload: as `load_file`, of bytes;
-    the suffix of `name`, its uri, gives the type.
+def load_bytes(
+    name: str, data: bytes, uri: str | None = None, *, max_bytes: int = MAX_FILE_BYTES
+) -> Loaded:
+    """Return the text of an upload: as `load_file`, of bytes; the suffix of `name` gives the type.
 
-    `Collection.add` takes what is returned; `dataclasses.replace` changes its uri or metadata.
+    `Collection.add` takes what is returned.
+
+    Args:
+        uri: None: the name is the uri, too.
     Raises: as load_file.
     """
     _check(Path(name), len(data), max_bytes)
-    return _loaded(Path(name), name, data)
+    return _loaded(Path(name), uri or name, data)
 
 
 def load_documents(

@@ -158,6 +158,10 @@ class Models:
             )
         return self._embedders[name]
 
+    def add_embedder(self, embedder: Embedder) -> None:
+        """Let an object be the embedder of its name."""
+        self._embedders[embedder.name] = embedder
+
     def has_e5(self) -> bool:
         """Whether the weights of model e5 are on this machine."""
         return is_here(self._settings.home / "models", self._settings.e5_path)

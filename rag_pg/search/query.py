@@ -40,6 +40,11 @@ class Query:
         return self.rewritten.variants
 
     @property
+    def has_vector(self) -> bool:
+        """Whether the caller brought the vector."""
+        return self.variants[0].vector is not None
+
+    @property
     def wants_vectors(self) -> bool:
         return self.statement.get("vector_weight") != 0
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
+import numpy as np
+
 from rag_pg.cache import Cache, Entries, keep_completions
 from rag_pg.db import Database
 from rag_pg.deadline import half_of_the_time
-from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError
+from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, ProviderError
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import Models
 from rag_pg.search.active_space import ActiveSpace
@@ -110,13 +112,18 @@ class Searcher:
 
     def search(
         self,
-        query: str,
+        query: str | None,
         *,
+        embedding: Sequence[float] | Vectors | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> Hits:
         """See `Collection.search`."""
+        if embedding is not None:
+            return self._search_by(query, embedding, options)
+        if query is None:
+            raise InvalidQuery("there is nothing to search by; pass a query or an embedding")
         if not asks_models(options):
             return self._search(query, options)
         self.database.plain_arguments("search", options)  # before a model is opened
@@ -127,6 +134,29 @@ class Searcher:
             hits = self._search(query, options)
             hits.usage, hits.cost = account.usage, account.cost
             return hits
+
+    def _search_by(
+        self, query: str | None, embedding: Sequence[float] | Vectors, options: SearchOptions
+    ) -> Hits:
+        """Hits by a vector that the caller has, and by the query's words where there is one."""
+        check_names(options)
+        if asks_models(options) or (query is None and options.get("rerank") is not None):
+            raise InvalidInput(
+                "an embedding goes with a query as it stands: leave out rewrite, history and a"
+                " reranker that is a language model, and every reranker where there is no query"
+            )
+        vector = np.asarray(embedding, dtype=np.float32)
+        if vector.ndim != 1 or not np.isfinite(vector).all():
+            raise InvalidQuery(
+                f"the embedding is a list of finite numbers, not of shape {vector.shape}"
+                if vector.ndim != 1
+                else "the embedding holds NaN or infinity"
+            )
+        question = "" if query is None else check_query(query)
+        variant = Variant(query=question, vector=tuple(vector.tolist()))
+        for name in ("rewrite", "history", "helper_llm", "now", "time_zone"):
+            options.pop(name, None)  # of rewrites, of which there are none
+        return self.find(Rewritten(question=question, variants=(variant,)), **options)
 
     def _search(self, query: str, options: SearchOptions) -> Hits:
         started = time.perf_counter()
@@ -255,7 +285,7 @@ class Searcher:
         """What the cache does not have: embedded and searched for by one statement, sampled,
         reranked."""
         found = find_by_statement(query, self.database, self._space, entries)
-        if self._sample is not None:
+        if self._sample is not None and query.variants[0].query:
             self._sample.offer(query, found)
         found = self._reranked(query, found)
         found.hits = found.hits[query.page]

@@ -69,7 +69,11 @@ def search_entry(query: Query, space: ActiveSpace, entries: Entries | None) -> S
     if any("recency" in boost for boost in query.statement.get("boosts") or ()):
         return None
     try:
-        fingerprint = space.embedder.fingerprint if query.wants_vectors else None
+        fingerprint: object = None
+        if query.has_vector:
+            fingerprint = space.info.space_id
+        elif query.wants_vectors:
+            fingerprint = space.embedder.fingerprint
     except ModelUnavailable:  # keywords alone answer
         return None
     limit = query.page.stop - (query.page.start or 0)

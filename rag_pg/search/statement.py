@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
 from rag_pg.cache import Entries
 from rag_pg.db import Database
 from rag_pg.deadline import half_of_the_time
@@ -59,6 +61,8 @@ def _embed(
     possible, and then why."""
     if not query.wants_vectors:
         return None, None
+    if query.has_vector:
+        return [np.array(v.vector, np.float32) for v in query.variants], None
     try:
         with half_of_the_time():
             return space.embed(query.variants, entries), None
@@ -88,12 +92,12 @@ def _search(
     given: dict[str, Any] = {**query.statement, "notes": notes}
     if embeddings is None:
         given["vector_weight"] = 0.0
-    else:
+    elif not query.has_vector:  # which is no business of the model that the space has
         given["expected_space"] = space.info.space_id
     name, queries = space.info.name, [variant.query for variant in query.variants]
     if len(queries) == 1:
         embedding = None if embeddings is None else embeddings[0]
-        return database.search(name, queries[0], embedding, **given)
+        return database.search(name, queries[0] or None, embedding, **given)
     return database.search_variants(name, queries, embeddings, **given)
 
 
@@ -101,4 +105,5 @@ def _method(query: Query) -> Method:
     """Which legs were asked for."""
     if not query.wants_vectors:
         return "keyword"
-    return "vector" if query.statement.get("keyword_weight") == 0 else "hybrid"
+    words = query.variants[0].query and query.statement.get("keyword_weight") != 0
+    return "hybrid" if words else "vector"

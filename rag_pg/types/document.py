@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
+
+from rag_pg.types.vector import Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,9 +72,13 @@ class Span:
     parent: tuple[int, int] | None = None
 
 
+Existing = Literal["replace", "skip", "error"]  # what becomes of a document that is there
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
-    """A stored document. `state` is ready, pending (work is queued) or failed."""
+    """A stored document. `state` is ready, pending (work is queued) or failed. embeddings: of its
+    chunks in their order, None for one without; () where they were not asked for."""
 
     document_id: UUID
     uri: str
@@ -87,14 +93,35 @@ class Document:
     error: str | None
     created_at: datetime
     updated_at: datetime
+    embeddings: Sequence[Vectors | None] = field(
+        default=(), compare=False, repr=False, metadata={"column": False}
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A chunk as it is stored. start_offset, stop_offset: in characters of the document; None where
+    the chunks were brought ready-made."""
+
+    chunk_id: int
+    document_id: UUID
+    uri: str
+    ordinal: int
+    start_offset: int | None
+    stop_offset: int | None
+    heading: str
+    content: str
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facet:
-    """A value of a metadata field, and how many documents hold it."""
+    """A value of a metadata field, and how many documents hold it; total_values: how many values
+    there are in all."""
 
     value: Any
     documents: int
+    total_values: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -229,7 +229,8 @@ CREATE OR REPLACE FUNCTION rag.put_chunks(
     chunks jsonb,
     title text DEFAULT '',
     metadata jsonb DEFAULT '{}',
-    language regconfig DEFAULT NULL)
+    language regconfig DEFAULT NULL,
+    existing text DEFAULT 'replace')
 RETURNS uuid
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -257,7 +258,11 @@ BEGIN
     SELECT s.saved_id, s.saved INTO _id, _saved
     FROM rag._save_document(_collection, put_chunks.uri, put_chunks.title, _content,
         put_chunks.metadata,
-                           'text/plain', rag._language_name(put_chunks.language), true) AS s;
+                           'text/plain', rag._language_name(put_chunks.language), true,
+                           put_chunks.existing) AS s;
+    IF _id IS NULL THEN
+        RETURN rag.document_id(_collection.name, put_chunks.uri);
+    END IF;
     PERFORM count(*)
     FROM (
         SELECT array_agg(_id) AS ids,
@@ -288,6 +293,6 @@ $$Insert or replace a document whose chunks are ready-made: [{"content", "headin
 "embedding"}, …].
 
 Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without
-an embedding are queued for one. Returns the document's id.
+an embedding are queued for one. existing: as of put_document. Returns the document's id.
 Circle: application 7, Chunks.
 SELECT rag.put_chunks('docs', 'd4', '[{"content": "red fish"}]')$$;

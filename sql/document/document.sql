@@ -120,6 +120,7 @@ CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, d
                                              document_content text, document_metadata jsonb,
                                                  document_media_type text,
                                              document_language text, ready_made boolean,
+                                             existing text DEFAULT 'replace',
                                              OUT saved_id uuid, OUT text_changed boolean,
                                              OUT saved boolean)
 LANGUAGE plpgsql VOLATILE
@@ -149,6 +150,10 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;
     PERFORM rag._check_metadata(_metadata, document_uri);
+    IF existing IN ('replace', 'skip', 'error') IS NOT TRUE THEN
+        RAISE EXCEPTION 'existing is %', coalesce(quote_literal(left(existing, 100)), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use replace, skip or error';
+    END IF;
     IF NOT ready_made AND _media_type NOT IN (
         'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
         'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java',
@@ -191,6 +196,14 @@ BEGIN
             USING ERRCODE = '40001', HINT = 'begin it again: it still sees the old text and chunks';
         ELSIF saved THEN
             RETURN;
+        ELSIF existing = 'error' THEN
+            RAISE EXCEPTION 'collection ''%'' has a document ''%''', into_collection.name,
+                document_uri
+            USING ERRCODE = 'RG012', HINT = 'existing => ''replace'' updates it, ''skip'' leaves '
+                'it as it is';
+        ELSIF existing = 'skip' THEN
+            saved_id := NULL;
+            RETURN;
         END IF;
         SELECT c.text_changed, c.saved INTO text_changed, saved
         FROM rag._change_document(into_collection, saved_id, _title, document_content, _metadata,
@@ -202,7 +215,8 @@ $$;
 
 COMMENT ON FUNCTION rag._save_document IS
 $$Insert or update a document row and say whether its text (or title, type, language) changed, and
-whether anything was saved, which the caller notes (rag._note_change).
+whether anything was saved, which the caller notes (rag._note_change). saved_id: NULL for a
+document that was skipped.
 
 Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come
 with it.$$;
@@ -215,7 +229,8 @@ CREATE OR REPLACE FUNCTION rag.put_document(
     title text DEFAULT '',
     metadata jsonb DEFAULT '{}',
     media_type text DEFAULT 'text/plain',
-    language regconfig DEFAULT NULL)
+    language regconfig DEFAULT NULL,
+    existing text DEFAULT 'replace')
 RETURNS uuid
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -229,14 +244,15 @@ BEGIN
     SELECT s.saved_id, s.text_changed, s.saved INTO _id, _changed, _saved
     FROM rag._save_document(_collection, put_document.uri, put_document.title, put_document.content,
                            put_document.metadata, put_document.media_type,
-                               rag._language_name(put_document.language), false) AS s;
+                               rag._language_name(put_document.language), false,
+                               put_document.existing) AS s;
     IF _changed THEN
         PERFORM rag._queue_job(_collection.collection_id, _id, 'ingest');
     END IF;
     IF _saved THEN
         PERFORM rag._note_change(_collection.collection_id);
     END IF;
-    RETURN _id;
+    RETURN coalesce(_id, rag.document_id(_collection.name, put_document.uri));
 END
 $$;
 
@@ -249,7 +265,8 @@ ones are ready. title: kept to 200 characters, as it is embedded with every chun
 media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code:
 text/javascript and text/x- with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust,
 scala, sh, sql, swift, toml, tsx, typescript, yaml. language: where it is not the collection's;
-rag.auto: by rag.detect_language.
+rag.auto: by rag.detect_language. existing: what becomes of a document with that uri: replace, skip
+(it stays as it is) or error (RG012).
 Circle: application 2, Documents.
 SELECT rag.put_document('docs', 'faq', 'Fish swim.')$$;
 
@@ -268,7 +285,8 @@ $$The metadata of a record: its key metadata, and beside that all keys that are 
 none is lost.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
+CREATE OR REPLACE FUNCTION rag.put_documents(
+    collection text, documents jsonb, existing text DEFAULT 'replace')
 RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -294,7 +312,7 @@ BEGIN
             rag._record_metadata(_item,
                 ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
             coalesce(_item ->> 'media_type', 'text/plain'),
-            rag._find_language(_item ->> 'language'));
+            rag._find_language(_item ->> 'language'), put_documents.existing);
     END LOOP;
     PERFORM rag._note_keys(put_documents.documents,
         ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language'], 'document');
@@ -308,7 +326,8 @@ $$Insert or update many.
 
 put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
 language), all or none. Other keys are metadata, too; what stands in metadata goes first. A notice
-names those that look like one of these keys. Returns the ids in order.
+names those that look like one of these keys. existing: as of put_document. Returns the ids in
+order.
 Circle: application, Documents.
 SELECT rag.put_documents('docs', '[{"uri": "a", "content": "b"}]')$$;
 

@@ -96,3 +96,31 @@ $$;
 COMMENT ON FUNCTION rag._parse_embeddings IS
 $$The vectors of chunks given as JSON, in their order, NULL where one has none; error RG001 for
 what is no vector.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.get_embeddings(collection text, chunk_ids bigint[])
+RETURNS TABLE (chunk_id bigint, embedding {vector}.halfvec)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := (rag._require_collection(get_embeddings.collection)).collection_id;
+    _space_id integer := (rag._require_active_space(_id)).space_id;
+BEGIN
+    RETURN QUERY
+    SELECT e.chunk_id, e.embedding
+    FROM rag.chunks AS c  -- which policies may hide
+    JOIN rag.embeddings AS e ON e.space_id = _space_id AND e.chunk_id = c.chunk_id
+    WHERE c.collection_id = _id AND c.chunk_id = ANY (get_embeddings.chunk_ids)
+    ORDER BY e.chunk_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.get_embeddings IS
+$$The vectors of chunks in the active embedding space, as they are stored: in half precision.
+
+By chunk id; a chunk that is not there, or has no vector yet, has no row.
+Circle: application, Chunks.
+SELECT * FROM rag.get_embeddings('docs', '{1, 2}')$$;

@@ -40,8 +40,8 @@ CREATE OR REPLACE FUNCTION rag.list_documents(
     metadata_filter jsonb DEFAULT '{}',
     result_limit integer DEFAULT 100,
     after_uri text DEFAULT '',
-    only_uri text DEFAULT NULL,
-    uri_prefix text DEFAULT NULL)
+    uri_prefix text DEFAULT NULL,
+    with_content boolean DEFAULT false)
 RETURNS SETOF rag.document_info
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -52,22 +52,42 @@ DECLARE
 BEGIN
     PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
     RETURN QUERY EXECUTE rag._document_query(
-        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6)
-         AND ($7 IS NULL OR starts_with(c.uri, $7)) AND ' || _condition,
-        'c.uri', only_uri IS NOT NULL)
-    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri, uri_prefix;
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR starts_with(c.uri, $6)) AND ' || _condition,
+        'c.uri', coalesce(with_content, false))
+    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, uri_prefix;
 END
 $$;
 
 COMMENT ON FUNCTION rag.list_documents IS
-$$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In
+$$Documents by uri. Next page: after_uri => the last uri of this one. In
 another order: rag.select_documents.
 
 metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). uri_prefix: keep
-those whose uri begins with it, letter by letter, e.g. 'handbook/'. state: ready, pending (work is
-queued) or failed, with its error.
+those whose uri begins with it, letter by letter, e.g. 'handbook/'. with_content: false leaves
+content NULL. state: ready, pending (work is queued) or failed, with its error.
 Circle: application, Documents.
 SELECT uri, state FROM rag.list_documents('docs')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.get_documents(collection text, uris text[])
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag._require_collection(get_documents.collection);
+    _id integer := _collection.collection_id;
+BEGIN
+    RETURN QUERY EXECUTE rag._document_query('c.document_id = ANY ($5)', 'c.uri', true)
+    USING _id, (rag._active_space(_id)).space_id, NULL::integer, 0,
+        ARRAY(SELECT rag.document_id(_collection.name, u.uri) FROM unnest(uris) AS u (uri));
+END
+$$;
+
+COMMENT ON FUNCTION rag.get_documents IS
+$$Many with their content, by uri; uris that no document has are passed over.
+Circle: application, Documents.
+SELECT * FROM rag.get_documents('docs', '{d1, d2}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)
@@ -76,8 +96,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN QUERY SELECT l.*
-        FROM rag.list_documents(get_document.collection, only_uri => get_document.uri) AS l;
+    RETURN QUERY SELECT d.*
+        FROM rag.get_documents(get_document.collection, ARRAY[get_document.uri]) AS d;
 END
 $$;
 
@@ -87,3 +107,36 @@ $$One with its content.
 A document with its content, or no row when there is none with that uri.
 Circle: application, Documents.
 SELECT * FROM rag.get_document('docs', 'd1')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_chunks(collection text, uris text[])
+RETURNS TABLE (chunk_id bigint, document_id uuid, uri text, ordinal integer, start_offset integer,
+    stop_offset integer, heading text, content text, metadata jsonb)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    _collection rag.collections := rag._require_collection(list_chunks.collection);
+    _ids uuid[] := ARRAY(SELECT rag.document_id(_collection.name, u.name)
+                         FROM unnest(list_chunks.uris) AS u (name));
+BEGIN
+    RETURN QUERY
+    SELECT c.chunk_id, c.document_id, d.uri, c.ordinal, c.start_offset, c.stop_offset, c.heading,
+        c.content, c.metadata
+    FROM rag.documents AS d
+    JOIN rag.chunks AS c ON c.collection_id = _collection.collection_id
+        AND c.document_id = d.document_id
+    WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
+    ORDER BY d.uri, c.ordinal, c.chunk_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_chunks IS
+$$The chunks of documents, by uri and in their order; uris that no document has are passed over.
+
+start_offset, stop_offset: in characters of the document; NULL where the chunks were brought
+ready-made. metadata: the document's, and what the chunk was given of its own.
+Circle: application, Chunks.
+SELECT chunk_id, content FROM rag.list_chunks('docs', '{d1}')$$;

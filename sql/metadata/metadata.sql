@@ -34,7 +34,7 @@ SELECT rag.count_documents('docs', '{"n": {"$gte": 2}}')$$;
 CREATE OR REPLACE FUNCTION rag.facets(
     collection text, field text, metadata_filter jsonb DEFAULT '{}',
         result_limit integer DEFAULT 20)
-RETURNS TABLE (value jsonb, documents bigint)
+RETURNS TABLE (value jsonb, documents bigint, total_values bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -53,7 +53,7 @@ BEGIN
             SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
             WHERE c.collection_id = $1 AND (%1$s) IS NOT NULL AND %2$s GROUP BY 1
         )
-        SELECT f.value, sum(f.documents)::bigint
+        SELECT f.value, sum(f.documents)::bigint, count(*) OVER ()
         FROM (SELECT h.value, h.documents FROM counted AS h WHERE jsonb_typeof(h.value) <> 'array'
               UNION ALL
               SELECT e.value, h.documents
@@ -76,7 +76,7 @@ field: a dotted path as in filters, or a column of the document ($language, $med
 as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an array each
 element counts, once per document. A document without the field is not counted (see {"field":
 {"$exists": false}}); one where it is null counts for the value null. result_limit: 1 to 1000
-values.
+values. total_values: how many there are in all.
 Circle: application, Counts and facets.
 SELECT * FROM rag.facets('docs', 'tag')$$;
 

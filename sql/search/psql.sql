@@ -190,6 +190,24 @@ $$Error RG004 for an option of rag.ask that there is none of, whose value is of 
 or that is too long.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._ask_arguments(
+    question text, result_limit integer, metadata_filter jsonb, options jsonb,
+    timeout double precision)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._check_ask_options(options);
+    RETURN jsonb_build_object('question', question, 'limit', result_limit,
+        'filter', metadata_filter, 'options', options, 'timeout', timeout);
+END
+$$;
+
+COMMENT ON FUNCTION rag._ask_arguments IS
+$$What a worker is given to answer a question; error as rag._check_ask_options.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.ask(
     collection text,
     question text,
@@ -202,11 +220,8 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     CALL rag._require_no_transaction('rag.ask');
-    PERFORM rag._check_ask_options(options);
-    CALL rag._call_worker(
-        collection, 'ask',
-        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit,
-            'filter', metadata_filter, 'options', options, 'timeout', timeout),
+    CALL rag._call_worker(collection, 'ask',
+        rag._ask_arguments(question, result_limit, metadata_filter, options, timeout),
         timeout, answer);
 END
 $$;
@@ -232,3 +247,37 @@ searches with its own rights. It commits: outside a transaction block only. time
 rag.embed_query.
 Circle: application 6, Requests.
 CALL rag.ask('docs', 'Do fish swim?')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.request_answer(
+    collection text,
+    question text,
+    result_limit integer DEFAULT 8,
+    metadata_filter jsonb DEFAULT '{}',
+    options jsonb DEFAULT '{}',
+    timeout double precision DEFAULT 120)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _key uuid := gen_random_uuid();
+BEGIN
+    PERFORM rag._require_writable('rag.request_answer', 'leaves its question for a worker',
+        'rag.search, with query_embedding, and rag.search_keyword only read');
+    PERFORM rag._add_request(request_answer.collection, 'ask', rag._ask_arguments(question,
+        result_limit, metadata_filter, options, timeout), timeout, _key);
+    RETURN _key;
+END
+$$;
+
+COMMENT ON FUNCTION rag.request_answer IS
+$$Leave a question for a worker.
+
+As rag.ask, for those who cannot CALL or cannot wait: inside a transaction, by PostgREST, from a
+lambda, through an ORM. Returns what rag.answer_of reads the answer by; who knows it may read it.
+
+A worker takes the question when the transaction commits. timeout: seconds, 0 to 3600, until it has
+to be answered; the answer is kept for an hour more.
+Circle: application, Requests.
+SELECT rag.request_answer('docs', 'Do fish swim?')$$;

@@ -2,7 +2,8 @@
 
 CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text,
     request_arguments jsonb,
-                                           wait_seconds double precision)
+                                           wait_seconds double precision,
+                                           answer_key uuid DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -18,9 +19,9 @@ BEGIN
         RAISE EXCEPTION 'timeout % is out of range', coalesce(wait_seconds::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use seconds above 0, up to 3600';
     END IF;
-    INSERT INTO rag.worker_calls AS r (collection_id, kind, arguments, expires_at)
+    INSERT INTO rag.worker_calls AS r (collection_id, kind, arguments, expires_at, answer_key)
     VALUES (_collection.collection_id, request_kind, request_arguments,
-            clock_timestamp() + make_interval(secs => wait_seconds))
+            clock_timestamp() + make_interval(secs => wait_seconds), _add_request.answer_key)
     RETURNING r.request_id INTO _id;
     PERFORM pg_notify('rag_requests', '');
     RETURN _id;
@@ -29,7 +30,7 @@ $$;
 
 COMMENT ON FUNCTION rag._add_request IS
 $$Leave a request for a worker and wake one when the transaction commits. It expires after
-wait_seconds.$$;
+wait_seconds. answer_key: what its answer is read by, later; NULL: by who waits.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL,
@@ -93,6 +94,33 @@ Circle: worker, Requests.
 SELECT rag.answer_request(1, '{}')$$;
 
 
+CREATE OR REPLACE FUNCTION rag._request_failure(of_request rag.worker_calls, OUT message text,
+    OUT remedy text)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF of_request.error IS NOT NULL THEN
+        message := format('worker %s could not answer: %s', of_request.worker, of_request.error);
+        remedy := 'its log says more';
+    ELSIF of_request.result IS NOT NULL OR clock_timestamp() < of_request.expires_at THEN
+        RETURN;
+    ELSIF of_request.worker IS NOT NULL THEN
+        message := format('worker %s took the request but did not answer in time',
+            of_request.worker);
+        remedy := 'raise timeout, or look at the worker''s log';
+    ELSE
+        message := 'no worker answered in time';
+        remedy := 'start one: rag-pg worker (with the same database); or raise timeout when all '
+            'are busy';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._request_failure IS
+$$Why a request has no answer and will get none; NULLs for one that has, or may get one.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._read_answer(of_request bigint)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
@@ -100,28 +128,59 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _request rag.worker_calls;
+    _failure record;
 BEGIN
     SELECT r.* INTO _request FROM rag.worker_calls AS r WHERE r.request_id = of_request;
-    IF _request.error IS NOT NULL THEN
-        RAISE EXCEPTION 'worker % could not answer: %', _request.worker, _request.error
-        USING ERRCODE = 'RG009', HINT = 'its log says more';
-    ELSIF _request.result IS NOT NULL THEN
-        DELETE FROM rag.worker_calls AS r WHERE r.request_id = of_request;
-        RETURN _request.result;
-    ELSIF _request.request_id IS NOT NULL AND clock_timestamp() < _request.expires_at THEN
-        RETURN NULL;
-    ELSIF _request.worker IS NOT NULL THEN
-        RAISE EXCEPTION 'worker % took the request but did not answer in time', _request.worker
-        USING ERRCODE = 'RG009', HINT = 'raise timeout, or look at the worker''s log';
+    _failure := rag._request_failure(_request);
+    IF _failure.message IS NOT NULL THEN
+        RAISE EXCEPTION '%', _failure.message
+        USING ERRCODE = 'RG009', HINT = _failure.remedy;
     END IF;
-    RAISE EXCEPTION 'no worker answered in time' USING ERRCODE = 'RG009',
-    HINT = 'start one: rag-pg worker (with the same database); or raise timeout when all are busy';
+    IF _request.result IS NOT NULL THEN
+        DELETE FROM rag.worker_calls AS r WHERE r.request_id = of_request;
+    END IF;
+    RETURN _request.result;
 END
 $$;
 
 COMMENT ON FUNCTION rag._read_answer IS
 $$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed
 or came too late.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.answer_of(request uuid)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _request rag.worker_calls;
+    _failure record;
+BEGIN
+    SELECT r.* INTO _request FROM rag.worker_calls AS r WHERE r.answer_key = answer_of.request;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no request %', coalesce(answer_of.request::text, 'NULL')
+        USING ERRCODE = 'RG002',
+            HINT = 'an answer is kept for an hour after the timeout of rag.request_answer';
+    END IF;
+    _failure := rag._request_failure(_request);
+    RETURN CASE
+        WHEN _failure.message IS NOT NULL THEN jsonb_build_object('state', 'failed',
+            'error', concat(_failure.message, '; ', _failure.remedy))
+        WHEN _request.result IS NOT NULL
+            THEN jsonb_build_object('state', 'done', 'answer', _request.result)
+        ELSE jsonb_build_object('state', 'pending') END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.answer_of IS
+$$What became of a question that rag.request_answer left.
+
+{"state": "pending"}, {"state": "done", "answer": {...}} with the answer of rag.ask, or {"state":
+"failed", "error": "..."}. It only reads: ask as often as you like. Error RG002 for a request that is
+not there (any more).
+Circle: application, Requests.
+SELECT rag.answer_of(rag.request_answer('docs', 'Do fish swim?'))$$;
 
 
 CREATE OR REPLACE FUNCTION rag._remove_requests()
@@ -132,11 +191,13 @@ AS $$
 DECLARE
     _removed integer;
 BEGIN
-    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < clock_timestamp() - interval '1 minute';
+    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < clock_timestamp()
+        - CASE WHEN r.answer_key IS NULL THEN interval '1 minute' ELSE interval '1 hour' END;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;
 END
 $$;
 
 COMMENT ON FUNCTION rag._remove_requests IS
-$$Remove requests that expired a minute ago and nobody read. Returns how many.$$;
+$$Remove requests that expired a minute ago and nobody read, or an hour ago where the answer may be
+read later. Returns how many.$$;

@@ -57,6 +57,11 @@ WORKS = {
     "rules": sql_calls.RULES,
     "contexts": "'{about}'",
     "embedded_space": sql_calls.ACTIVE,
+    "patch": """'{"tag": "z"}'""",
+    "request": "rag.request_answer('docs', 'fish?')",
+    "delete_where.metadata_filter": sql_calls.FILTER,
+    "merge_metadata.metadata_filter": sql_calls.FILTER,
+    "load_chunks.chunks": """'[{"uri": "l", "content": "a fish"}]'""",
     "extracted": """'{"by": "Ada"}'""",
     "fields": """'{"by": {"type": "text"}}'""",
     "scores": "'{1}'",
@@ -180,6 +185,7 @@ HOSTILE: dict[str, list[str]] = {
     "jsonb": JSONS,
     "put_documents.documents": [*JSONS, *RECORDS],
     "put_chunks.chunks": [*JSONS, *RECORDS],
+    "load_chunks.chunks": [*JSONS, *RECORDS],
     "put_eval_queries.queries": [
         *JSONS,
         *(

@@ -72,6 +72,9 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "get_enrichment": ("reader", "SELECT * FROM rag.get_enrichment('docs')"),
     "preview_enrichment": ("reader", f"SELECT * FROM rag.preview_enrichment('docs', {RULES})"),
+    "get_documents": ("reader", "SELECT * FROM rag.get_documents('docs', '{d1, d2, never}')"),
+    "list_chunks": ("reader", "SELECT * FROM rag.list_chunks('docs', '{d1, never}')"),
+    "get_embeddings": ("reader", f"SELECT * FROM rag.get_embeddings('docs', ARRAY[{CHUNK}, -1])"),
     "get_document": ("reader", "SELECT * FROM rag.get_document('docs', 'd1')"),
     "list_documents": ("reader", f"SELECT * FROM rag.list_documents('docs', {FILTER})"),
     "search": (
@@ -160,6 +163,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_sources": ("reader", "SELECT * FROM rag.list_sources()"),
     "search_text": ("reader", "CALL rag.search_text('docs', 'fish', timeout => 0.01)"),
     "ask": ("reader", "CALL rag.ask('docs', 'fish?', timeout => 0.01)"),
+    "request_answer": ("reader", "SELECT rag.request_answer('docs', 'fish?')"),
+    "answer_of": ("reader", "SELECT rag.answer_of(rag.request_answer('docs', 'fish?'))"),
     "embed_query": ("reader", "CALL rag.embed_query('docs', 'fish', timeout => 0.01)"),
     "list_workers": ("reader", "SELECT * FROM rag.list_workers()"),
     "list_budgets": ("reader", "SELECT * FROM rag.list_budgets()"),
@@ -187,6 +192,17 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "delete_document": ("writer", "SELECT rag.delete_document('docs', 'd1')"),
     "delete_documents": ("writer", "SELECT rag.delete_documents('docs', '{d1, d2, never}')"),
+    "delete_where": ("writer", """SELECT rag.delete_where('docs', '{"n": {"$lt": 5}}')"""),
+    "clear_collection": ("writer", "SELECT rag.clear_collection('docs')"),
+    "merge_metadata": (
+        "writer",
+        """SELECT rag.merge_metadata('docs', '{"n": 3}', '{"tag": "z"}', '{day}')""",
+    ),
+    "load_chunks": (
+        "writer",
+        """SELECT * FROM rag.load_chunks('docs', '[{"uri": "l", "content": "red fish",
+            "embedding": [1, 0, 1]}]')""",
+    ),
     "put_chunks": (
         "writer",
         """SELECT rag.put_chunks('docs', 'd2', '[{"content": "red fish", "embedding": [1, 0, 1],

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from typing import Any
 
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from pooler import transaction_pooler
 from waiting import Door
 
 from rag_pg import Answer, Rag
@@ -219,3 +220,93 @@ def test_questions_are_embedded_while_answers_wait(filled: Rag, connection: Conn
     finally:
         door.open()
         requests.close()
+
+
+LEAVE = "SELECT rag.request_answer('docs', %s, options => %s::jsonb, timeout => %s)"
+
+
+def leave(
+    connection: Connection, question: str = QUESTION, *, timeout: float = 600, **options: Any
+) -> Any:
+    (key,) = connection.execute(LEAVE, [question, json.dumps(options), timeout]).fetchone() or (0,)
+    return key
+
+
+def read(connection: Connection, key: Any) -> dict[str, Any]:
+    (state,) = connection.execute("SELECT rag.answer_of(%s)", [key]).fetchone() or ({},)
+    return dict(state)
+
+
+@pytest.mark.parametrize("through", [nullcontext, transaction_pooler])
+def test_a_question_is_left_in_a_transaction_and_its_answer_read_as_often_as_wanted(
+    filled: Rag, dsn: str, through: Callable[[str], AbstractContextManager[str]]
+) -> None:
+    requests = filled.worker().requests
+    with through(dsn) as reached, psycopg.connect(reached, prepare_threshold=None) as web:
+        key = leave(web)  # in a transaction: no procedure could
+        assert read(web, key) == {"state": "pending"} and requests.answer() == 0
+        web.commit()
+        assert read(web, key) == {"state": "pending"} and requests.answer() == 1
+        found = read(web, key)
+        assert found["state"] == "done" and found.keys() == {"state", "answer"}
+        assert set(found["answer"]) == {field.name for field in fields(Answer)}
+        assert found["answer"]["text"] == filled.collection("docs").ask(QUESTION).text
+        web.commit()
+        web.execute("SET TRANSACTION READ ONLY")  # as PostgREST does for GET
+        assert read(web, key) == found
+        web.commit()
+        gone = leave(web, "Never asked?")
+        web.rollback()
+        assert requests.answer() == 0
+        with pytest.raises(psycopg.Error, match=f"there is no request {gone}") as caught:
+            read(web, gone)
+        assert caught.value.sqlstate == "RG002" and caught.value.diag.message_hint
+
+
+def test_a_question_that_fails_says_why(filled: Rag, connection: Connection) -> None:
+    requests = filled.worker().requests
+    failing = leave(connection, strategy="os:system")
+    assert requests.answer() == 1
+    late, taken = leave(connection), leave(connection)
+    connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '30 minutes'")
+    connection.execute("UPDATE rag.worker_calls SET worker = 'w' WHERE answer_key = %s", [taken])
+    for key, message in (
+        (failing, "could not answer: InvalidInput: there is no strategy 'os:system'"),
+        (late, "no worker answered in time; start one: rag-pg worker"),
+        (taken, "worker w took the request but did not answer in time"),
+    ):
+        found = read(connection, key)
+        assert found["state"] == "failed" and message in found["error"]
+    connection.execute("SELECT rag._remove_requests()")
+    assert read(connection, late)["state"] == "failed"  # it may be read for an hour
+    connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '61 minutes'")
+    assert connection.execute("SELECT rag._remove_requests()").fetchone() == (3,)
+    with pytest.raises(psycopg.Error, match="there is no request"):
+        read(connection, late)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "timeout", "message"),
+    [
+        (" ", {}, 60, "the question is empty"),
+        ("x", {"llm": "gemini"}, 60, 'a question has no option "llm"'),
+        ("x", {}, 0, "timeout 0 is out of range"),
+        ("x", {}, 3601, "timeout 3601 is out of range"),
+    ],
+)
+@pytest.mark.one_database
+def test_what_cannot_be_asked_is_not_left(
+    filled: Rag,
+    connection: Connection,
+    question: str,
+    options: dict[str, Any],
+    timeout: float,
+    message: str,
+) -> None:
+    with pytest.raises(psycopg.Error, match=message) as caught:
+        leave(connection, question, timeout=timeout, **options)
+    assert caught.value.sqlstate == "RG004"
+    with connection.transaction(), pytest.raises(psycopg.Error, match="leaves its question"):
+        connection.execute("SET TRANSACTION READ ONLY")
+        leave(connection)
+    assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)

@@ -13,10 +13,12 @@ from rag_pg.types import Message, Step, Usage
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variant:
     """One wording to search for. query: what keywords are searched by, and the vector too unless
-    there is a `passage`: a text like those that are sought, embedded as a document is."""
+    there is a `passage`: a text like those that are sought, embedded as a document is. vector: that
+    the caller has already; query may be "" then: keywords are not searched by."""
 
     query: str
     passage: str | None = None
+    vector: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -176,7 +176,7 @@ def test_what_cannot_be_asked_is_named(filled: Connection, wanted: Any, message:
 
 def test_columns_are_listed_as_facets_and_order_documents(filled: Connection) -> None:
     facets = filled.execute("SELECT * FROM rag.facets('c', '$language')").fetchall()
-    assert facets == [("english", 48), ("german", 12)]
+    assert facets == [("english", 48, 2), ("german", 12, 2)]
     first = filled.execute(
         "SELECT uri FROM rag.select_documents('c', order_by => '$updated_at', result_limit => 1)"
     )
