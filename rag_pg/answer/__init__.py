@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rag_pg.answer.strategy import find_strategy as find_strategy
     from rag_pg.answer.strategy import import_strategy as import_strategy
     from rag_pg.answer.strategy import register_strategy as register_strategy
-    from rag_pg.answer.stream import stream_events as stream_events
+    from rag_pg.answer.stream import EventStream as EventStream
     from rag_pg.answer.tools import BUILT_IN as BUILT_IN
     from rag_pg.answer.tools import McpTools as McpTools
     from rag_pg.answer.tools import SqlFunction as SqlFunction
@@ -68,7 +68,7 @@ _NAMES = {
         "import_strategy",
         "register_strategy",
     ],
-    "stream": ["stream_events"],
+    "stream": ["EventStream"],
     "tools": ["BUILT_IN", "McpTools", "SqlFunction", "function_tool"],
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
@@ -26,7 +27,7 @@ from rag_pg.client.metadata import Metadata
 from rag_pg.client.rag import Rag
 from rag_pg.client.runs import EvalJudges, EvalRuns, EvalSets, Evaluation
 from rag_pg.client.spaces import Spaces
-from rag_pg.client.threaded import Beside, Inner, Kind, Threaded
+from rag_pg.client.threaded import Beside, Inner, Kind, Runs, Threaded
 from rag_pg.client.versions import Versions
 from rag_pg.client.views import Views
 from rag_pg.deadline import Scope, Stopped
@@ -304,6 +305,65 @@ class AsyncRag:
     # end
 
 
+class AsyncEventStream(AsyncIterator[Event]):
+    """As `EventStream`. Made by `AsyncCollection.stream`."""
+
+    def __init__(self, run: Runs, answer: Callable[..., Answer]) -> None:
+        self._run, self._answer = run, answer
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._answering: asyncio.Task[Answer] | None = None
+        self._is_over = False
+
+    async def __anext__(self) -> Event:
+        if self._is_over:
+            raise StopAsyncIteration
+        if self._answering is None:
+            self._answering = self._begin()
+        try:
+            event = await self._events.get()
+            if event is None and not self._is_over:
+                event = Event(kind="answer", answer=await self._answering)
+                self._is_over = True
+        except BaseException:
+            self.cancel()
+            raise
+        if event is None or (self._is_over and event.kind != "answer"):
+            raise StopAsyncIteration
+        return event
+
+    def _begin(self) -> asyncio.Task[Answer]:
+        # Nothing here holds this object, whose end is that of the work.
+        self._loop = loop = asyncio.get_running_loop()
+        events = self._events
+
+        def listen(event: Event) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        def end(task: asyncio.Task[Answer]) -> None:
+            events.put_nowait(None)  # behind all that was told
+            _ = task.cancelled() or task.exception()  # which may be nobody's to read
+
+        answer = partial(self._answer, listener=listen)
+        answering = loop.create_task(self._run("long", answer, can_stop=True))
+        answering.add_done_callback(end)
+        return answering
+
+    def cancel(self) -> None:
+        """End the work, from any thread: it waits for no model and no statement any more, and there
+        is no further event."""
+        self._is_over = True
+        if self._answering is not None and not self._answering.done():
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._answering.cancel)
+
+    async def aclose(self) -> None:
+        """See `cancel`."""
+        self.cancel()
+
+    def __del__(self) -> None:
+        self.cancel()
+
+
 class AsyncCollection:
     """As `Collection`. Made by `AsyncRag.collection`.
     `progress=` is called in the thread that works."""
@@ -340,27 +400,9 @@ class AsyncCollection:
         while (document := await self._run("statements", following, can_stop=False)) is not None:
             yield document
 
-    async def stream(self, question: str, **options: Unpack[AskOptions]) -> AsyncIterator[Event]:
-        """See Collection.stream. Leaving the loop ends the work."""
-        loop = asyncio.get_running_loop()
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
-
-        def listen(event: Event) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
-
-        def end(task: asyncio.Task[Answer]) -> None:
-            events.put_nowait(None)  # behind all that was told
-            _ = task.cancelled() or task.exception()  # which may be nobody's to read
-
-        answer = partial(self._sync._opened.answer, question, options, listener=listen)
-        answering = loop.create_task(self._run("long", answer, can_stop=True))
-        answering.add_done_callback(end)
-        try:
-            while (event := await events.get()) is not None:
-                yield event
-            yield Event(kind="answer", answer=await answering)
-        finally:
-            answering.cancel()
+    def stream(self, question: str, **options: Unpack[AskOptions]) -> AsyncEventStream:
+        """See Collection.stream. Its reader waits in no thread."""
+        return AsyncEventStream(self._run, partial(self._sync._opened.answer, question, options))
 
     # written by make docs
     refresh = Threaded(Collection.refresh)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from rag_pg.answer import AskOptions
@@ -51,7 +51,6 @@ from rag_pg.types import (
     CollectionStats,
     Document,
     Erasure,
-    Event,
     Existing,
     Hit,
     Hits,
@@ -60,6 +59,9 @@ from rag_pg.types import (
     SyncReport,
     Vectors,
 )
+
+if TYPE_CHECKING:
+    from rag_pg.answer import EventStream
 
 
 class Collection:
@@ -527,18 +529,18 @@ class Collection:
         """
         return self._opened.answer(question, options)
 
-    def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
+    def stream(self, question: str, **options: Unpack[AskOptions]) -> EventStream:
         """Yield what happens while a question is answered, and the answer last; see `Event`.
 
         The text comes in statements that were judged, as the answer has it; with verify after all.
 
-        Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
+        Args: as of `ask`. Leaving the loop, `close` or `cancel`, from any thread, ends the work:
+            its statement is cancelled, and the call of its model closed. Raises: as `ask`.
         """
-        from rag_pg.answer import stream_events  # not before there is a question
+        from rag_pg.answer import EventStream  # not before there is a question
 
-        return stream_events(
-            lambda listener: self._opened.answer(question, options, listener=listener)
-        )
+        opened = self._opened
+        return EventStream(lambda listener: opened.answer(question, options, listener=listener))
 
     def stats(self) -> CollectionStats:
         """Counts, size and lag."""

@@ -44,7 +44,9 @@ def kind_of_search(options: Mapping[str, Any]) -> Kind:
 class Runs(Protocol):
     """What has threads, an `AsyncRag`."""
 
-    async def __call__(self, kind: Kind, call: Callable[[], T], *, can_stop: bool) -> T: ...
+    def __call__(
+        self, kind: Kind, call: Callable[[], T], *, can_stop: bool
+    ) -> Coroutine[Any, Any, T]: ...
 
 
 class _Wrapper(Protocol[S_co]):

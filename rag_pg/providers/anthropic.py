@@ -12,6 +12,7 @@ from rag_pg.errors import ProviderUnavailable
 from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.types import Capabilities, Completion, Finish, Message, Source, ToolCall, Usage
 
@@ -47,6 +48,7 @@ class AnthropicChat:
         self._client = anthropic.Anthropic(
             api_key=access.key, base_url=access.url, timeout=access.timeout, max_retries=0
         )
+        interrupt_reads(self._client._client)
 
     def close(self) -> None:
         self._client.close()

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
-from rag_pg.deadline import seconds_left, sleep
+from rag_pg.deadline import current_scope, seconds_left, sleep
 from rag_pg.errors import (
     InvalidInput,
     ProviderAuth,
@@ -142,7 +142,8 @@ class Connection(Generic[C]):
                 rest.close()
 
     def _pause_after(self, exc: Exception, failures: int) -> float | None:
-        if failures >= ATTEMPTS:
+        scope = current_scope()
+        if failures >= ATTEMPTS or (scope is not None and scope.is_stopped):
             return None
         if not isinstance(exc, RateLimited | Retryable):
             return None

@@ -18,6 +18,7 @@ from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.checks import check_texts, unit_vectors
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Capabilities, Completion, Finish, Message, ToolCall, Usage, Vectors
@@ -48,12 +49,14 @@ def open_client(access: Access) -> Any:
     with extra("openai", "a model of OpenAI's protocol needs"):
         import openai
 
-    return openai.OpenAI(
+    client = openai.OpenAI(
         api_key=access.key or "none",
         base_url=access.url,
         timeout=access.timeout,
         max_retries=0,
     )
+    interrupt_reads(client._client)
+    return client
 
 
 class OpenAIChat:

@@ -157,6 +157,10 @@ DECLARE
     _request rag.worker_calls;
     _failure record;
 BEGIN
+    IF pg_is_in_recovery() THEN
+        RAISE EXCEPTION 'this server is a standby, which has no requests'
+        USING ERRCODE = 'RG007', HINT = 'ask the primary';
+    END IF;
     SELECT r.* INTO _request FROM rag.worker_calls AS r WHERE r.answer_key = answer_of.request;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no request %', coalesce(answer_of.request::text, 'NULL')
@@ -177,10 +181,10 @@ COMMENT ON FUNCTION rag.answer_of IS
 $$What became of a question that rag.request_answer left.
 
 {"state": "pending"}, {"state": "done", "answer": {...}} with the answer of rag.ask, or {"state":
-"failed", "error": "..."}. It only reads: ask as often as you like. Error RG002 for a request that is
-not there (any more).
+"failed", "error": "..."}. It only reads: ask as often as you like. Error RG002 for a request that
+is not there (any more).
 Circle: application, Requests.
-SELECT rag.answer_of(rag.request_answer('docs', 'Do fish swim?'))$$;
+SELECT rag.answer_of('6a1c1c1e-0000-4000-8000-000000000001')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._remove_requests()

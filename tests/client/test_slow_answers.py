@@ -8,11 +8,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from fake_openai import FakeOpenAI
 from fakes import HashEmbedder
 from waiting import LONGEST, Door, EndlessLLM, WaitingLLM
 
 from rag_pg import AsyncCollection, AsyncRag, Rag, RagError, Settings
 from rag_pg.client.aio import LONG_AT_ONCE
+from rag_pg.providers.openai import OpenAILLM
 from rag_pg.types import Event
 
 QUESTION = "Which fish are red?"
@@ -182,6 +184,81 @@ def test_closing_a_stream_waits_for_no_model(rag: Rag, door: Door) -> None:
     events.close()
     thread.join(LONGEST)
     assert not thread.is_alive() and not door.is_open
+
+
+def test_readers_that_go_away_free_connections_threads_and_calls_of_the_model(
+    opened: Callable[[], Any], connection: psycopg.Connection[Any]
+) -> None:
+    """Twelve streams of a real SDK whose provider thinks, a search beside them, four ways to go."""
+
+    def busy() -> int:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND state <> 'idle'"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def calling() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name == "rag-pg-call"]
+
+    async def life() -> None:
+        with FakeOpenAI() as fake:
+            llm = OpenAILLM("some", api_key=fake.key, base_url=f"{fake.url}/v1")
+            async with opened() as docs, asyncio.timeout(LONGEST):
+                for _ in range(12):
+                    fake.delay(LONGEST)
+                streams = [docs.stream(QUESTION, strategy="single", llm=llm) for _ in range(12)]
+                seen: list[list[Event]] = [[] for _ in streams]
+
+                async def read_on(n: int) -> None:
+                    async for event in streams[n]:
+                        seen[n].append(event)
+
+                readers = [asyncio.create_task(read_on(n)) for n in range(12)]
+                await until(lambda: fake.thinking == 12)
+                hits = await docs.search(QUESTION)
+                assert [hit.uri for hit in hits] == ["a"] and fake.thinking == 12
+                for n, (stream, reader) in enumerate(zip(streams, readers, strict=True)):
+                    if n % 4 == 0:
+                        stream.cancel()
+                    elif n % 4 == 1:
+                        await asyncio.to_thread(stream.cancel)
+                    elif n % 4 == 2:
+                        await stream.aclose()
+                    else:
+                        reader.cancel()
+                ended = await asyncio.gather(*readers, return_exceptions=True)
+                assert [type(one) for one in ended] == 3 * [
+                    type(None), type(None), type(None), asyncio.CancelledError,
+                ]  # fmt: skip
+                await until(lambda: (fake.thinking, fake.left) == (0, 12))
+                await until(lambda: not calling() and busy() == 0)
+                assert all(event.kind != "answer" for events in seen for event in events)
+                assert [event async for event in streams[0]] == []
+                assert (await read(docs, llm))[-1].kind == "answer"
+                assert len(fake.requests) == 13
+
+    asyncio.run(life())
+
+
+def test_a_stream_is_cancelled_from_another_thread(rag: Rag, door: Door) -> None:
+    docs = rag.get_collection("docs")
+    with docs.stream(QUESTION, strategy="single", llm=WaitingLLM(door)) as events:
+        assert next(events).kind in ("step", "search")
+        reading = threading.Thread(target=lambda: list(events))
+        reading.start()
+        door.wait_for_arrivals()
+        events.cancel()
+        reading.join(LONGEST)
+        assert not reading.is_alive() and not door.is_open
+        assert list(events) == []
+    never = docs.stream(QUESTION)
+    never.cancel()
+    assert list(never) == []
+    door.open()
+    kinds = [event.kind for event in docs.stream(QUESTION, strategy="single", llm=WaitingLLM(door))]
+    assert kinds[-1] == "answer" and kinds.count("answer") == 1
 
 
 async def until(holds: Callable[[], bool]) -> None:

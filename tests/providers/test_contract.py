@@ -19,6 +19,7 @@ from fake_provider import GOOD_KEY, FakeProvider, Reply
 from paths import ROOT
 from patience import BOUND, wait_until
 
+from rag_pg.deadline import Scope
 from rag_pg.errors import (
     InvalidInput,
     ProviderAuth,
@@ -35,6 +36,7 @@ from rag_pg.providers.connection import PATIENCE, PAUSES, Provider
 from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.openai import OPENAI, OpenAILLM
+from rag_pg.threads import start_thread
 from rag_pg.types import Completion, Message, Source, Tool, Usage
 
 pytestmark = pytest.mark.libraries
@@ -114,6 +116,36 @@ def both_ways(llm: LLM, **options: Any) -> list[Completion]:
     assert isinstance(last, Completion) and all(isinstance(piece, str) for piece in pieces)
     assert "".join(map(str, pieces)) == last.text
     return [llm.complete(MESSAGES, **options), last]
+
+
+# --- who goes away ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["complete", "stream"])
+def test_a_call_that_nobody_waits_for_is_closed_while_the_model_thinks(
+    case: Case, llm: LLM, way: str, request: pytest.FixtureRequest
+) -> None:
+    if "generativeai" in request.node.name:  # its library has no client of httpx
+        return
+    llm.complete(MESSAGES)  # a connection is kept, which the next call takes
+    case.fake.delay(BOUND)
+    scope = Scope(can_stop=True)
+    ends: list[str] = []
+
+    def ask() -> None:
+        with scope.entered():
+            try:
+                list(llm.stream(MESSAGES)) if way == "stream" else llm.complete(MESSAGES)
+            except ProviderUnavailable as exc:
+                ends.append(type(exc).__name__)
+
+    asking = start_thread(ask, "asking")
+    wait_until(lambda: case.fake.thinking == 1)
+    scope.stop()
+    asking.join()
+    wait_until(lambda: (case.fake.thinking, case.fake.left) == (0, 1))
+    assert len(ends) == 1 and len(case.fake.requests) == 2  # it is not asked anew
+    assert llm.complete(MESSAGES).text
 
 
 # --- what is said ----------------------------------------------------------------------------

@@ -58,7 +58,7 @@ WORKS = {
     "contexts": "'{about}'",
     "embedded_space": sql_calls.ACTIVE,
     "patch": """'{"tag": "z"}'""",
-    "request": "rag.request_answer('docs', 'fish?')",
+    "request": sql_calls.REQUEST,
     "delete_where.metadata_filter": sql_calls.FILTER,
     "merge_metadata.metadata_filter": sql_calls.FILTER,
     "load_chunks.chunks": """'[{"uri": "l", "content": "a fish"}]'""",

@@ -95,6 +95,24 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.wait_until_searchable('own', ARRAY[rag.document_id('own', 'd1')], 0)",
     ),
     "get_document": ("rag.get_document('own', 'd1')",),
+    "get_documents": ("rag.get_documents('own', '{d1,queued,never}')",),
+    "list_chunks": ("rag.list_chunks('own', '{d1,queued,never}')",),
+    "get_embeddings": (f"rag.get_embeddings('own', ARRAY[{ONE_CHUNK}])",),
+    "delete_where": (f"rag.delete_where('own', {FILTER})",),
+    "clear_collection": ("rag.clear_collection('own')",),
+    "merge_metadata": (
+        f"rag.merge_metadata('own', {FILTER}, '{{\"half\": 3}}')",
+        "rag.merge_metadata('own', '{}', '{}', '{half}')",
+    ),
+    "load_chunks": (
+        """rag.load_chunks('own', '[{"uri": "d1", "content": "y"}, {"uri": "l", "content": "z",
+        "embedding": [1, 0, 1]}]')""",
+    ),
+    "request_answer": ("rag.request_answer('own', 'why?')",),
+    "answer_of": (
+        "rag.request_answer('own', 'why?'); SELECT rag.answer_of((SELECT answer_key FROM"
+        " rag.worker_calls WHERE answer_key IS NOT NULL LIMIT 1))",
+    ),
     "list_documents": (
         "rag.list_documents('own')",
         f"rag.list_documents('own', {FILTER})",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+import select
+import socket
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -23,6 +26,7 @@ from prompts import with_keys
 GOOD_KEY = "fake-key-0123456789"
 DEFAULT_ANSWER = "The sources say so [1]."
 PROMPT_TOKENS, ANSWER_TOKENS = 7, 5
+TICK = 0.02  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,8 @@ class FakeProvider:
         self._faults: deque[Fault] = deque()
         self._closing = threading.Event()
         self.stalling = threading.Event()  # while an answer waits in its middle
+        self.thinking = self.left = 0  # requests that are delayed now; whose client went away
+        self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.fake = self
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -152,12 +158,12 @@ class FakeProvider:
         reply = Reply(text=answer) if isinstance(answer, str) else answer
         return replace(reply, text=with_keys(reply.text, texts_in(request.body)))
 
-    def respond(self, request: Request) -> Fault:
-        """Return the answer to `request` as a Fault, whose delay is over."""
+    def respond(self, request: Request, is_gone: Callable[[], bool]) -> Fault:
+        """Return the answer to `request` as a Fault, whose delay is over, or whose client gone."""
         self.requests.append(request)
         fault = self._faults.popleft() if self._faults else Fault()
         if fault.delay:
-            self._closing.wait(fault.delay)
+            self._think(fault.delay, is_gone)
         if fault.body is not None:
             return fault
         routed = self.route(request)
@@ -165,6 +171,17 @@ class FakeProvider:
             return routed
         status, body = routed
         return Fault(status=status, body=json.dumps(body).encode())
+
+    def _think(self, seconds: float, is_gone: Callable[[], bool]) -> None:
+        with self._lock:
+            self.thinking += 1
+        gone = False
+        for _ in range(math.ceil(seconds / TICK)):
+            if self._closing.wait(TICK) or (gone := is_gone()):
+                break
+        with self._lock:
+            self.thinking -= 1
+            self.left += gone
 
 
 def texts_in(value: Any) -> list[str]:
@@ -208,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         path, _, query = self.path.partition("?")
         request = Request(path=path, headers=headers, body=body, query=query)
-        answer = self.server.fake.respond(request)
+        answer = self.server.fake.respond(request, self._is_gone)
         try:
             if answer.pieces:
                 self._stream(answer)
@@ -216,6 +233,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(answer)
         except ConnectionError:  # the client has given up, as it should after a time-out
             self.close_connection = True
+
+    def _is_gone(self) -> bool:
+        """Whether the client has closed its connection."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
 
     def _send(self, answer: Fault) -> None:
         body = answer.body or b""

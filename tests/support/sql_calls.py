@@ -28,6 +28,7 @@ CHUNK = "(SELECT min(chunk_id) FROM rag.chunks WHERE collection_id = 1)"
 DOCUMENT = "(SELECT document_id FROM rag.documents WHERE collection_id = 1 AND uri = 'd1')"
 SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'building')"
 ACTIVE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'active')"
+REQUEST = "'6a1c1c1e-0000-4000-8000-000000000001'"
 FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a", "b"]}}'"""
 
 CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0],
@@ -164,7 +165,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "search_text": ("reader", "CALL rag.search_text('docs', 'fish', timeout => 0.01)"),
     "ask": ("reader", "CALL rag.ask('docs', 'fish?', timeout => 0.01)"),
     "request_answer": ("reader", "SELECT rag.request_answer('docs', 'fish?')"),
-    "answer_of": ("reader", "SELECT rag.answer_of(rag.request_answer('docs', 'fish?'))"),
+    "answer_of": ("reader", f"SELECT rag.answer_of({REQUEST})"),
     "embed_query": ("reader", "CALL rag.embed_query('docs', 'fish', timeout => 0.01)"),
     "list_workers": ("reader", "SELECT * FROM rag.list_workers()"),
     "list_budgets": ("reader", "SELECT * FROM rag.list_budgets()"),
@@ -418,6 +419,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), %s)", [kind])
         run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => ARRAY[%s])", [kind])
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
+    run("SELECT rag._add_request('docs', 'ask', '{\"question\": \"why\"}', 3600, " + REQUEST + ")")
     run(
         """SELECT rag.put_eval_queries('faq', '[
                {"id": "q1", "question": "blue fish", "relevant": [{"uri": "d1", "quote": "word1"}],

@@ -344,7 +344,7 @@ def test_the_command_line_counts_facets_and_orders(connection: Connection, dsn: 
     assert run(*count) == "8\n"
     assert run(*count, "metadata_filter=kind=memo") == "1\n"
     first = run(*facets, "field=parties", "--json", "result_limit=2").splitlines()[0]
-    assert json.loads(first) == {"value": "us", "documents": 7}
+    assert json.loads(first) == {"value": "us", "documents": 7, "total_values": 3}
     assert "contract" in run(*facets, "field=kind") and run(*facets, "field=nowhere") == ""
     listed = run("documents", "--order-by", "signed", "--descending", "--limit", "2", "--json")
     assert [json.loads(line)["uri"] for line in listed.splitlines()] == ["c7", "c6"]
