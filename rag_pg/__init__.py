@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         ToolCall,
         ToolResult,
         Usage,
+        as_table,
     )
 
 _LAZY = {
@@ -93,6 +94,7 @@ _LAZY = {
     "Hits": "rag_pg.types",
     "Loaded": "rag_pg.types",
     "Progress": "rag_pg.types",
+    "as_table": "rag_pg.types",
     "load_bytes": "rag_pg.load",
     "Rag": "rag_pg.client",
     "Settings": "rag_pg.config",
@@ -182,6 +184,7 @@ __all__ = [
     "Usage",
     "Variant",
     *errors.__all__,
+    "as_table",
     "load_bytes",
     "register_strategy",
     "set_tracer",

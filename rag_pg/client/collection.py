@@ -263,7 +263,9 @@ class Collection:
 
     def clear(self) -> int:
         """Delete all documents, and return how many there were; the collection stays."""
-        return self.rag.database.value(int, "clear_collection", collection=self.name)
+        return self.rag.database.value(
+            int, "delete_where", collection=self.name, filter={}, everything=True
+        )
 
     @in_thread("long")
     def wait(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:

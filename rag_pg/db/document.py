@@ -93,7 +93,7 @@ class Documents(Statements):
         coming = (_staged_row(i, record, dimensions) for i, record in enumerate(records))
         few = [*islice(coming, MOST_IN_A_STATEMENT + 1)]
         if len(few) <= MOST_IN_A_STATEMENT:
-            chunks = [dict(zip(STAGED, row[1:], strict=True)) for row in few]
+            chunks: list[dict[str, Any]] = [dict(zip(STAGED, row[1:], strict=True)) for row in few]
             for chunk in chunks:
                 vector = chunk["embedding"]
                 chunk["embedding"] = None if vector is None else vector.to_list()

@@ -17,7 +17,7 @@ def interrupt_reads(client: Any) -> None:
     of httpx without one a call that nobody waits for ends at its next piece.
     """
     for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)
+        pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend"):
             pool._network_backend = _Backend(pool._network_backend)
 

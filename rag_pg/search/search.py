@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -47,6 +47,7 @@ from rag_pg.types import (
     Vectors,
 )
 
+OF_REWRITES = {"rewrite", "history", "helper_llm", "now", "time_zone"}
 LONGEST_QUERY = 100_000  # bytes, as rag.search has it: a model is not asked about more
 
 
@@ -154,9 +155,9 @@ class Searcher:
             )
         question = "" if query is None else check_query(query)
         variant = Variant(query=question, vector=tuple(vector.tolist()))
-        for name in ("rewrite", "history", "helper_llm", "now", "time_zone"):
-            options.pop(name, None)  # of rewrites, of which there are none
-        return self.find(Rewritten(question=question, variants=(variant,)), **options)
+        plain = {name: value for name, value in options.items() if name not in OF_REWRITES}
+        rewritten = Rewritten(question=question, variants=(variant,))
+        return self.find(rewritten, **cast(SearchOptions, plain))
 
     def _search(self, query: str, options: SearchOptions) -> Hits:
         started = time.perf_counter()

@@ -92,6 +92,7 @@ from rag_pg.types.sweep import (
     Tell,
     Vary,
 )
+from rag_pg.types.table import as_table
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import ModelUsage, Step, Usage, UsageLine
 from rag_pg.types.vector import Scores, Vectors
@@ -213,6 +214,7 @@ __all__ = [
     "ViewColumn",
     "ViewQuery",
     "Zone",
+    "as_table",
     "to_json",
     "without_none",
 ]

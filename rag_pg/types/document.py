@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
+from rag_pg.types.table import shorten
 from rag_pg.types.vector import Vectors
 
 
@@ -75,7 +76,7 @@ class Span:
 Existing = Literal["replace", "skip", "error"]  # what becomes of a document that is there
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Document:
     """A stored document. `state` is ready, pending (work is queued) or failed. embeddings: of its
     chunks in their order, None for one without; () where they were not asked for."""
@@ -94,11 +95,17 @@ class Document:
     created_at: datetime
     updated_at: datetime
     embeddings: Sequence[Vectors | None] = field(
-        default=(), compare=False, repr=False, metadata={"column": False}
+        default=(), compare=False, metadata={"column": False}
     )
 
+    def __repr__(self) -> str:
+        return (
+            f"Document(uri={self.uri!r}, title={self.title!r}, state={self.state!r},"
+            f" chunks={self.chunks}, content={shorten(self.content)!r})"
+        )
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Chunk:
     """A chunk as it is stored. start_offset, stop_offset: in characters of the document; None where
     the chunks were brought ready-made."""
@@ -112,6 +119,12 @@ class Chunk:
     heading: str
     content: str
     metadata: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"Chunk(chunk_id={self.chunk_id}, uri={self.uri!r}, ordinal={self.ordinal},"
+            f" content={shorten(self.content)!r})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

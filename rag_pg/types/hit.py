@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
+from rag_pg.types.table import as_table, html_table, shorten
 from rag_pg.types.usage import Step, Usage
 
+SHOWN = 20  # hits in a notebook
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Hit:
     """One search result. `score` is larger-is-better, comparable within one call only.
     Ranks start at 1; a leg that did not find the chunk, or was skipped, has None.
@@ -31,6 +34,12 @@ class Hit:
     keyword_score: float | None
     rerank_score: float | None = field(default=None, metadata={"column": False})
     chunk_ids: Sequence[int] = field(default=(), metadata={"column": False})
+
+    def __repr__(self) -> str:
+        return (
+            f"Hit(chunk_id={self.chunk_id}, uri={self.uri!r}, score={self.score:.4g},"
+            f" content={shorten(self.content)!r})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +106,21 @@ class Hits(list[Hit]):
     def total_tokens(self) -> int:
         """The tokens of all contents, estimated."""
         return sum(self._count_tokens([hit.content for hit in self]))
+
+    def table(self) -> dict[str, list[Any]]:
+        """The hits as columns, for pandas and polars; see `as_table`."""
+        return as_table(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first hits, with their places in both rankings."""
+        rows = [
+            (rank, f"{hit.score:.4g}", hit.vector_rank, hit.keyword_rank, hit.uri,
+             hit.heading or hit.title, shorten(hit.content, 160))
+            for rank, hit in enumerate(self[:SHOWN], 1)
+        ]  # fmt: skip
+        more = [f"and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        names = ("", "score", "vector rank", "keyword rank", "uri", "heading", "content")
+        return html_table(names, rows, [*more, *self.notes])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -64,31 +64,15 @@ BEGIN
     loaded_documents := cardinality(_ids);
     queued := rag._queue_missing_vectors(into_collection.collection_id, _ids);
     PERFORM rag._queue_enrichment(into_collection.collection_id, _ids);
+    IF _ids <> '{}' THEN
+        PERFORM rag._note_change(into_collection.collection_id);
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._load_rows IS
 $$Store ready-made chunks, arrays in parallel, in order; rows with the same uri make one document.
-existing: as of rag.put_document. The caller notes the change and merges.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._end_load(into_collection rag.collections, loaded_chunks bigint)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF loaded_chunks > 0 THEN
-        PERFORM rag._note_change(into_collection.collection_id);
-    END IF;
-    PERFORM rag._merge_when_due(into_collection.collection_id, loaded_chunks::integer);
-    PERFORM rag.measure_spaces(ARRAY[into_collection.name]);
-END
-$$;
-
-COMMENT ON FUNCTION rag._end_load IS
-$$What follows a load: the change is noted, the keyword index merged where that is due, vectors
-measured.$$;
+existing: as of rag.put_document. The caller merges.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.load_chunks(
@@ -129,7 +113,8 @@ BEGIN
         _rows.contents, _rows.metadatas, rag._parse_embeddings(load_chunks.chunks),
         load_chunks.existing) AS r;
     PERFORM rag._note_keys(load_chunks.chunks, own, 'chunk');
-    PERFORM rag._end_load(_collection, loaded_chunks);
+    PERFORM rag._merge_when_due(_collection.collection_id, loaded_chunks::integer);
+    PERFORM rag.measure_spaces(ARRAY[_collection.name]);
     RETURN NEXT;
 END
 $$;
@@ -204,10 +189,11 @@ BEGIN
         loaded_chunks := loaded_chunks + _loaded.loaded_chunks;
         queued := queued || _loaded.queued;
     END LOOP;
-    PERFORM rag._end_load(_collection, loaded_chunks);
+    PERFORM rag._merge_when_due(_collection.collection_id, loaded_chunks::integer);
     IF _rebuild THEN
         CALL rag._build_index(_space);
     END IF;
+    PERFORM rag.measure_spaces(ARRAY[_collection.name]);
     RETURN NEXT;
 END
 $$;

@@ -24,17 +24,23 @@ COMMENT ON FUNCTION rag._lock_documents IS
 $$Lock the documents that pass a filter, in the order of rag.put_documents; return their uris.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._delete_passing(collection text, metadata_filter jsonb)
+CREATE OR REPLACE FUNCTION rag.delete_where(
+    collection text, metadata_filter jsonb, everything boolean DEFAULT false)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     at_once CONSTANT integer := 1000;
-    _collection rag.collections := rag._require_collection(_delete_passing.collection);
-    _uris text[] := rag._lock_documents(_collection.collection_id, metadata_filter);
+    _collection rag.collections := rag._require_collection(delete_where.collection);
+    _uris text[];
     _count bigint := 0;
 BEGIN
+    IF coalesce(metadata_filter, '{}') = '{}' AND everything IS NOT TRUE THEN
+        RAISE EXCEPTION 'the filter passes every document'
+        USING ERRCODE = 'RG001', HINT = 'everything => true deletes them all';
+    END IF;
+    _uris := rag._lock_documents(_collection.collection_id, metadata_filter);
     FOR _first IN 1..cardinality(_uris) BY at_once LOOP
         _count := _count
             + rag.delete_documents(_collection.name, _uris[_first:_first + at_once - 1]);
@@ -43,47 +49,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._delete_passing IS
-$$Delete the documents that pass a filter, the empty one too. Returns how many there were.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.delete_where(collection text, metadata_filter jsonb)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF coalesce(metadata_filter, '{}') = '{}' THEN
-        RAISE EXCEPTION 'the filter passes every document'
-        USING ERRCODE = 'RG001', HINT = 'rag.clear_collection deletes them all';
-    END IF;
-    RETURN rag._delete_passing(delete_where.collection, metadata_filter);
-END
-$$;
-
 COMMENT ON FUNCTION rag.delete_where IS
 $$Delete those that pass a filter.
 
 Delete the documents that pass a filter (docs/guides/filters.md), with their chunks, vectors and
 jobs, all or none. Returns how many there were. A filter sees a document's own metadata here.
+everything: the empty filter, which they all pass, is meant; the collection stays.
 Circle: application, Documents.
 SELECT rag.delete_where('docs', '{"year": {"$lt": 2000}}')$$;
-
-
-CREATE OR REPLACE FUNCTION rag.clear_collection(collection text)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._delete_passing(clear_collection.collection, '{}');
-END
-$$;
-
-COMMENT ON FUNCTION rag.clear_collection IS
-$$Delete all documents of a collection, which stays with its settings. Returns how many there were.
-Circle: application, Documents.
-SELECT rag.clear_collection('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.merge_metadata(

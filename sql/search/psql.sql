@@ -190,24 +190,6 @@ $$Error RG004 for an option of rag.ask that there is none of, whose value is of 
 or that is too long.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._ask_arguments(
-    question text, result_limit integer, metadata_filter jsonb, options jsonb,
-    timeout double precision)
-RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM rag._check_ask_options(options);
-    RETURN jsonb_build_object('question', question, 'limit', result_limit,
-        'filter', metadata_filter, 'options', options, 'timeout', timeout);
-END
-$$;
-
-COMMENT ON FUNCTION rag._ask_arguments IS
-$$What a worker is given to answer a question; error as rag._check_ask_options.$$;
-
-
 CREATE OR REPLACE PROCEDURE rag.ask(
     collection text,
     question text,
@@ -220,8 +202,11 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     CALL rag._require_no_transaction('rag.ask');
-    CALL rag._call_worker(collection, 'ask',
-        rag._ask_arguments(question, result_limit, metadata_filter, options, timeout),
+    PERFORM rag._check_ask_options(options);
+    CALL rag._call_worker(
+        collection, 'ask',
+        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit,
+            'filter', metadata_filter, 'options', options, 'timeout', timeout),
         timeout, answer);
 END
 $$;
@@ -265,8 +250,10 @@ DECLARE
 BEGIN
     PERFORM rag._require_writable('rag.request_answer', 'leaves its question for a worker',
         'rag.search, with query_embedding, and rag.search_keyword only read');
-    PERFORM rag._add_request(request_answer.collection, 'ask', rag._ask_arguments(question,
-        result_limit, metadata_filter, options, timeout), timeout, _key);
+    PERFORM rag._check_ask_options(options);
+    PERFORM rag._add_request(request_answer.collection, 'ask',
+        jsonb_build_object('question', question, 'limit', result_limit,
+            'filter', metadata_filter, 'options', options, 'timeout', timeout), timeout, _key);
     RETURN _key;
 END
 $$;

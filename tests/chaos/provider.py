@@ -7,6 +7,7 @@ import json
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 from chaos.corpus import POISONS
 from fake_gemini import FakeGemini, Fault, Request, failure
@@ -31,7 +32,7 @@ class MoodyGemini(FakeGemini):
         self._chance = random.Random(seed)
         self._counting = threading.Lock()
 
-    def respond(self, request: Request) -> Fault:
+    def respond(self, request: Request, is_gone: Callable[[], bool]) -> Fault:
         asked = request.body.get("requests") or [request.body]
         texts = ["".join(p["text"] for p in item["content"]["parts"]) for item in asked]
         with self._counting:

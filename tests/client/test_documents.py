@@ -34,6 +34,7 @@ def test_a_ready_vector_is_searched_by_alone_and_beside_words(
     embedder.seen.clear()
     for uri, vector in vectors.items():
         assert vector is not None
+        given: Any
         for given in (vector, vector.tolist(), np.asarray(vector, dtype=np.float64)):
             alone = docs.search(embedding=given, limit=1)
             assert [hit.uri for hit in alone] == [uri] and alone.method == "vector"

@@ -98,8 +98,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "get_documents": ("rag.get_documents('own', '{d1,queued,never}')",),
     "list_chunks": ("rag.list_chunks('own', '{d1,queued,never}')",),
     "get_embeddings": (f"rag.get_embeddings('own', ARRAY[{ONE_CHUNK}])",),
-    "delete_where": (f"rag.delete_where('own', {FILTER})",),
-    "clear_collection": ("rag.clear_collection('own')",),
+    "delete_where": (
+        f"rag.delete_where('own', {FILTER})",
+        "rag.delete_where('own', '{}', everything => true)",
+    ),
     "merge_metadata": (
         f"rag.merge_metadata('own', {FILTER}, '{{\"half\": 3}}')",
         "rag.merge_metadata('own', '{}', '{}', '{half}')",

@@ -194,7 +194,6 @@ CALLS: dict[str, tuple[str, str]] = {
     "delete_document": ("writer", "SELECT rag.delete_document('docs', 'd1')"),
     "delete_documents": ("writer", "SELECT rag.delete_documents('docs', '{d1, d2, never}')"),
     "delete_where": ("writer", """SELECT rag.delete_where('docs', '{"n": {"$lt": 5}}')"""),
-    "clear_collection": ("writer", "SELECT rag.clear_collection('docs')"),
     "merge_metadata": (
         "writer",
         """SELECT rag.merge_metadata('docs', '{"n": 3}', '{"tag": "z"}', '{day}')""",

@@ -23,9 +23,8 @@ Rows = dict[str, dict[str, Any]]
 @pytest.fixture
 def rows(connection: Connection) -> Rows:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
-    made: Rows = {
-        f"d{n}": {"n": n} | ({"tag": ("a", "b", "Ab")[n % 3]} if n % 4 else {}) for n in range(12)
-    }
+    tags = ("a", "b", "Ab")
+    made: Rows = {f"d{n}": {"n": n, "tag": tags[n % 3]} if n % 4 else {"n": n} for n in range(12)}
     for uri, metadata in made.items():
         chunks = [{"content": f"common {uri} part {p}", "embedding": [1, p, 1]} for p in (0, 1)]
         chunks[1]["metadata"] = {"part": 1, "n": 99}  # of its own
@@ -62,13 +61,13 @@ def test_what_passes_is_deleted_with_its_chunks_and_vectors(
 
 
 def test_only_clearing_deletes_everything(connection: Connection, rows: Rows) -> None:
-    for nothing in ({}, None):
+    for nothing in ("{}", None):
         with pytest.raises(psycopg.Error, match="passes every document") as caught:
             value(connection, "delete_where('c', %s)", nothing)
         assert caught.value.sqlstate == "RG001"
-        assert "rag.clear_collection" in str(caught.value.diag.message_hint)
-    assert value(connection, "clear_collection('c')") == len(rows)
-    assert value(connection, "clear_collection('c')") == 0
+        assert "everything => true" in str(caught.value.diag.message_hint)
+    assert value(connection, "delete_where('c', '{}', true)") == len(rows)
+    assert value(connection, "delete_where('c', '{}', everything => true)") == 0
     assert connection.execute("SELECT chunks FROM rag.collection_stats('c')").fetchone() == (0,)
 
 
