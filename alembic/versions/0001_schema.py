@@ -519,9 +519,7 @@ SOURCES_AND_CALLS = (
         worker text,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         expires_at timestamptz NOT NULL,
-        answer_key uuid,
         CONSTRAINT worker_calls_pkey PRIMARY KEY (request_id),
-        CONSTRAINT worker_calls_answer_key UNIQUE (answer_key),
         CONSTRAINT worker_calls_kind CHECK (kind IN ('embed_query', 'ask'))
     )
     """,

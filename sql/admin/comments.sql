@@ -361,8 +361,7 @@ reason  why a key is not known, where the trigger could not tell which rows chan
 Who asked deletes it; what nobody reads expires. Unlogged: no commit of it waits for the disk.',
 $$kind  embed_query or ask
 result  the answer, once there is one
-worker  who took it; NULL: nobody yet
-answer_key  what rag.answer_of reads the answer by; NULL: who asked waits for it$$),
+worker  who took it; NULL: nobody yet$$),
 ('calibrations',
  'With which evidence the answers of a collection are right, and how often.',
 $$space_id  its active space then: the calibration holds for that

@@ -253,7 +253,8 @@ BEGIN
     PERFORM rag._check_ask_options(options);
     PERFORM rag._add_request(request_answer.collection, 'ask',
         jsonb_build_object('question', question, 'limit', result_limit,
-            'filter', metadata_filter, 'options', options, 'timeout', timeout), timeout, _key);
+            'filter', metadata_filter, 'options', options, 'timeout', timeout,
+            'answer_key', _key), timeout);
     RETURN _key;
 END
 $$;

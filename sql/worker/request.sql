@@ -2,8 +2,7 @@
 
 CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text,
     request_arguments jsonb,
-                                           wait_seconds double precision,
-                                           answer_key uuid DEFAULT NULL)
+                                           wait_seconds double precision)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -19,9 +18,9 @@ BEGIN
         RAISE EXCEPTION 'timeout % is out of range', coalesce(wait_seconds::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use seconds above 0, up to 3600';
     END IF;
-    INSERT INTO rag.worker_calls AS r (collection_id, kind, arguments, expires_at, answer_key)
+    INSERT INTO rag.worker_calls AS r (collection_id, kind, arguments, expires_at)
     VALUES (_collection.collection_id, request_kind, request_arguments,
-            clock_timestamp() + make_interval(secs => wait_seconds), _add_request.answer_key)
+            clock_timestamp() + make_interval(secs => wait_seconds))
     RETURNING r.request_id INTO _id;
     PERFORM pg_notify('rag_requests', '');
     RETURN _id;
@@ -30,7 +29,7 @@ $$;
 
 COMMENT ON FUNCTION rag._add_request IS
 $$Leave a request for a worker and wake one when the transaction commits. It expires after
-wait_seconds. answer_key: what its answer is read by, later; NULL: by who waits.$$;
+wait_seconds. Its answer is read by who waits, or later by its argument answer_key.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL,
@@ -161,7 +160,8 @@ BEGIN
         RAISE EXCEPTION 'this server is a standby, which has no requests'
         USING ERRCODE = 'RG007', HINT = 'ask the primary';
     END IF;
-    SELECT r.* INTO _request FROM rag.worker_calls AS r WHERE r.answer_key = answer_of.request;
+    SELECT r.* INTO _request FROM rag.worker_calls AS r
+    WHERE r.arguments ->> 'answer_key' = answer_of.request::text;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no request %', coalesce(answer_of.request::text, 'NULL')
         USING ERRCODE = 'RG002',
@@ -196,7 +196,7 @@ DECLARE
     _removed integer;
 BEGIN
     DELETE FROM rag.worker_calls AS r WHERE r.expires_at < clock_timestamp()
-        - CASE WHEN r.answer_key IS NULL THEN interval '1 minute' ELSE interval '1 hour' END;
+        - CASE WHEN r.arguments ? 'answer_key' THEN interval '1 hour' ELSE interval '1 minute' END;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;
 END

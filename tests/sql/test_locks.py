@@ -112,8 +112,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "request_answer": ("rag.request_answer('own', 'why?')",),
     "answer_of": (
-        "rag.request_answer('own', 'why?'); SELECT rag.answer_of((SELECT answer_key FROM"
-        " rag.worker_calls WHERE answer_key IS NOT NULL LIMIT 1))",
+        "rag.request_answer('own', 'why?'); SELECT rag.answer_of((SELECT (arguments ->>"
+        " 'answer_key')::uuid FROM rag.worker_calls WHERE arguments ? 'answer_key' LIMIT 1))",
     ),
     "list_documents": (
         "rag.list_documents('own')",

@@ -418,7 +418,10 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), %s)", [kind])
         run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => ARRAY[%s])", [kind])
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
-    run("SELECT rag._add_request('docs', 'ask', '{\"question\": \"why\"}', 3600, " + REQUEST + ")")
+    run(
+        "SELECT rag._add_request('docs', 'ask', jsonb_build_object('question', 'why',"
+        f" 'answer_key', {REQUEST}), 3600)"
+    )
     run(
         """SELECT rag.put_eval_queries('faq', '[
                {"id": "q1", "question": "blue fish", "relevant": [{"uri": "d1", "quote": "word1"}],

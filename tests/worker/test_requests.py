@@ -269,7 +269,10 @@ def test_a_question_that_fails_says_why(filled: Rag, connection: Connection) -> 
     assert requests.answer() == 1
     late, taken = leave(connection), leave(connection)
     connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '30 minutes'")
-    connection.execute("UPDATE rag.worker_calls SET worker = 'w' WHERE answer_key = %s", [taken])
+    connection.execute(
+        "UPDATE rag.worker_calls SET worker = 'w' WHERE arguments ->> 'answer_key' = %s",
+        [str(taken)],
+    )
     for key, message in (
         (failing, "could not answer: InvalidInput: there is no strategy 'os:system'"),
         (late, "no worker answered in time; start one: rag-pg worker"),

@@ -23,10 +23,14 @@ Rows = dict[str, dict[str, Any]]
 @pytest.fixture
 def rows(connection: Connection) -> Rows:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
-    tags = ("a", "b", "Ab")
-    made: Rows = {f"d{n}": {"n": n, "tag": tags[n % 3]} if n % 4 else {"n": n} for n in range(12)}
+    made: Rows = {f"d{n}": {"n": n} for n in range(12)}
+    for n in range(12):
+        if n % 4:
+            made[f"d{n}"]["tag"] = ("a", "b", "Ab")[n % 3]
     for uri, metadata in made.items():
-        chunks = [{"content": f"common {uri} part {p}", "embedding": [1, p, 1]} for p in (0, 1)]
+        chunks: list[dict[str, Any]] = [
+            {"content": f"common {uri} part {p}", "embedding": [1, p, 1]} for p in (0, 1)
+        ]
         chunks[1]["metadata"] = {"part": 1, "n": 99}  # of its own
         connection.execute(
             "SELECT rag.put_chunks('c', %s, %s, metadata => %s)",
