@@ -40,6 +40,7 @@ CREATE OR REPLACE FUNCTION rag.list_documents(
     metadata_filter jsonb DEFAULT '{}',
     result_limit integer DEFAULT 100,
     after_uri text DEFAULT '',
+    only_uri text DEFAULT NULL,
     uri_prefix text DEFAULT NULL,
     with_content boolean DEFAULT false)
 RETURNS SETOF rag.document_info
@@ -52,9 +53,10 @@ DECLARE
 BEGIN
     PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
     RETURN QUERY EXECUTE rag._document_query(
-        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR starts_with(c.uri, $6)) AND ' || _condition,
-        'c.uri', coalesce(with_content, false))
-    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, uri_prefix;
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6)
+         AND ($7 IS NULL OR starts_with(c.uri, $7)) AND ' || _condition,
+        'c.uri', coalesce(with_content, false) OR only_uri IS NOT NULL)
+    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri, uri_prefix;
 END
 $$;
 

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from answering import ANSWER, AnsweringOpenAI
 from paths import ROOT
+from patience import wait_until
 
 from rag_pg import Answer, Rag, Settings
 from rag_pg.answer.strategies import BUILT_IN
@@ -53,6 +55,11 @@ def answering(rag: Rag) -> Iterator[None]:
         thread.join()
 
 
+def state_of(connection: psycopg.Connection[Any], request: Any) -> Any:
+    (state,) = connection.execute("SELECT rag.answer_of(%s)", [request]).fetchone() or (None,)
+    return state
+
+
 def test_its_program_and_its_sql_run(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,12 +91,15 @@ def test_its_program_and_its_sql_run(
             answering(rag),
             psycopg.connect(dsn, autocommit=True) as connection,
         ):
-            check, statement = blocks("sql")
+            check, statement, later = blocks("sql")
             chunk = "(SELECT min(chunk_id) FROM rag.chunks WHERE content LIKE '%thirty%')"
             call = check.replace("1", chunk, 1).rstrip(";\n")
             (proof,) = connection.execute(call.encode()).fetchall()
             assert proof[0] == "exact"
             row = connection.execute(statement.strip().rstrip(";").encode()).fetchone()
+            (request,) = connection.execute(later.encode()).fetchone() or (None,)
+            wait_until(lambda: state_of(connection, request)["state"] == "done")
+            assert state_of(connection, request)["answer"]["found"]
             asked = {
                 name: connection.execute(
                     "CALL rag.ask('docs', 'How do I reset my password?', options => %s::jsonb)",
