@@ -27,7 +27,8 @@ AS $$
 DECLARE
     _space CONSTANT text := rag._unseen();
     -- quotation marks and brackets
-    _marks CONSTANT text := E'"''`|\\u00AB\\u00BB\\u2018-\\u201F\\u2039\\u203A\\u3008-\\u3011'
+    _marks CONSTANT text := E'"''`|\\u00AB\\u00B4\\u00BB\\u02BC\\u05F3\\u05F4'
+        '\\u2018-\\u201F\\u2032\\u2033\\u2039\\u203A\\u3008-\\u3011'
         '\\u3014-\\u301B\\u301D-\\u301F\\uFF02\\uFF07';
     _dots CONSTANT text := E'\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]';
     -- emphasis of the whole
@@ -85,38 +86,69 @@ $$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): an
 words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are units as well.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._is_dated(quoted text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN quoted ~ '(1[5-9]|20)[0-9]{2}$|[0-9]-[0-9]{2}$' AND quoted ~ (
+    E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
+    '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
+    '|год[ау]?) [0-9]{4}$'
+    '|(?:^|[^a-z])(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mai|ma\u0308rz|okt|dez'
+    '|jan[uv]|fe\u0301?[bv]r|enero|mars|marzo|a[bv]ri?|mayo|juin|jui|juni|juli|aou\u0302t|ago'
+    '|dici?|de\u0301c)[a-z]*[.]?(?: de)?(?: [0-9]{1,2})?,? [0-9]{4}$');
+
+COMMENT ON FUNCTION rag._is_dated IS
+$$Whether a quotation, in its form, ends with a date or a year that says so (year 2020, March 2020,
+31.12.2020): no word behind it is its unit.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_range(edge text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
+    '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
+    '|(?:between|zwischen|entre|между) [^ ]+'
+    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]');
+
+COMMENT ON FUNCTION rag._parts_range IS
+$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10) of a form.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shape ~ E'[^ BUN(),]\x03[^ BUN(),]'
-    AND shape !~ E'(^|[ BUN(),])[.:''*_-]+\x03[^0$+%.-]|\x03[.:''*_]+($|[ BUN(),])'
+    AND shape !~ E'(^|[ BUN(),])[.:;!?''*_-]+\x03[^0$+%.-]'
+        '|\x03[.:;!?''*_]+($|[ BUN(),])|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
     OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,0'
-        '|0 *\x03 *[%$+^/~]|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
-        '|\\(\x03[$]?[0.,]+\\)|[-+~*/^$] *\x03[$ (]*[.,]?0';
+        '|(^|[ 0])\\^[^^]+\\^ *\x03 *[0N]|0 *\x03 *[%$+^/~]'
+        '|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
+        '|\\( ?\x03 ?[$]? ?[0.,]+ ?\\)|[-+~*/$]\\^? *\x03[$ (]*[.,]?0'
+        '|[^] BUN(),.:;!?''*_$+%^~/-](([()]*\x03[()]+|[()]+\x03)[^] BUN(),.:;!?''*_$+%^~/0-]'
+        '|[()]*\\)\x03[()]*0)';
 
 COMMENT ON FUNCTION rag._is_inside IS
 $$Whether the character 3 stands inside a token of a text, given in the classes of rag._quote_shape:
 between characters without white space, but for marks that stand before or behind a word; beside
-what is struck out; in a divided word; between figures, or a number and its sign, per cent, currency
-or power; (5) is -5.$$;
+what is struck out; in a divided word; beside a bracket in a word; between figures, or a number and
+its sign, per cent, currency or power; (5) is -5.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._begins_inside(before text, quoted text)
+CREATE OR REPLACE FUNCTION rag._begins_inside(before text, quoted text, shape text)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
-DECLARE
-    -- Classes of rag._quote_shape; 3 is the edge.
-    _shape CONSTANT text := rag._quote_shape(right(before, 40)) || E'\x03'
-        || rag._quote_shape(left(quoted, 40));
 BEGIN
-    RETURN rag._is_inside(_shape)
-        OR _shape ~ E'[^ ]\x03,0|0\x03'''  -- ,5 is a number, and 5' are feet
-        OR ascii(quoted) >= 768 AND right(before, 1) <> ' ' AND before <> ''
-            AND quoted ~ ('^' || rag._combining())
+    RETURN rag._is_inside(shape)
+        OR shape ~ E'[^ ]\x03,0|0\x03'''  -- ,5 is a number, and 5' are feet
+        OR shape ~ E'0[^\x03]*\x03.*0'
+            AND rag._parts_range(right(before, 40) || E'\x03' || left(quoted, 40))
+        -- an ordinal of Chinese
+        OR right(rtrim(before), 1) = '第' AND shape ~ E'\x03[N0]'
+        OR right(before, 1) <> ' ' AND before <> '' AND rag._is_mark(quoted)
         -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
-        OR ascii(right(rtrim(before), 1)) >= 3584 AND _shape ~ E'\x03[^ B(),]' AND before ~ (
+        OR ascii(right(rtrim(before), 1)) >= 3584 AND shape ~ E'\x03[^ B(),]' AND before ~ (
             E'([\\u4E0D\\u672A\\u6CA1\\u6C92\\u975E\\u65E0\\u7121\\u52FF\\u83AB\\u5F17\\u6BCB'
             '\\u522B\\u5225\\u5426]|\\u0E44\\u0E21\\u0E48|\\u0E21\\u0E34|\\u0E2D\\u0E22'
             '\\u0E48\\u0E32'
@@ -127,36 +159,36 @@ $$;
 
 COMMENT ON FUNCTION rag._begins_inside IS
 $$Whether a quotation begins inside a token of its source. before, quoted: the forms of what stands
-before it and of its beginning.$$;
+before it and of its beginning. shape: rag._quote_shape of the edge, with the character 3 at it.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._ends_inside(quoted text, after text)
+CREATE OR REPLACE FUNCTION rag._ends_inside(quoted text, after text, shape text)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- Classes of rag._quote_shape; 3 is the edge.
-    _shape CONSTANT text := rag._quote_shape(right(quoted, 40)) || E'\x03'
-        || rag._quote_shape(left(after, 40));
-    _next CONSTANT text := left(ltrim(split_part(_shape, E'\x03', 2)), 1);
+    _next CONSTANT text := left(ltrim(split_part(shape, E'\x03', 2)), 1);
 BEGIN
-    RETURN rag._is_inside(_shape)
-        OR strpos(_shape, E'0,\x030') + strpos(_shape, E'NN\x03U') > 0  -- 1, of 1,250
+    RETURN rag._is_inside(shape)
+        OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
         -- ca n't, as some programs leave it
         OR left(after, 4) LIKE ' %''t%' AND after ~ '^ n?''t([^a-z]|$)'
         -- feet and inches, where no quotation has begun that it could end
-        OR left(after, 1) IN ('''', '"') AND strpos(_shape, E'0\x03') > 0
+        OR left(after, 1) IN ('''', '"') AND strpos(shape, E'0\x03') > 0
             AND strpos(quoted, left(after, 1)) = 0
+        OR shape ~ E'0[^\x03]*\x03.*0'
+            AND rag._parts_range(right(quoted, 40) || E'\x03' || left(after, 40))
         -- a number without its unit
-        OR _shape ~ (E'(^|[ BUN(),])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?[0^]\x03('
-            ' *[UN]| +[^ BUN(),0.:''*_~-])')
+        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?[0^]\x03('
+            ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
             AND (_next IN ('U', 'N')
-                OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)')))
-        OR ascii(after) >= 768 AND after ~ ('^' || rag._combining())
+                OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))
+                AND NOT rag._is_dated(quoted))
+        OR rag._is_mark(after)
         -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
         -- or half of a syllable
-        OR ascii(after) >= 4096 AND _shape ~ E'[^ B(),]\x03U' AND after ~ (
+        OR ascii(after) >= 4096 AND shape ~ E'[^ B(),]\x03U' AND after ~ (
             E'^([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
             '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
             '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
@@ -166,7 +198,7 @@ $$;
 
 COMMENT ON FUNCTION rag._ends_inside IS
 $$Whether a quotation ends inside a token of its source. quoted, after: the forms of its end and of
-what stands behind it.$$;
+what stands behind it. shape: as for rag._begins_inside.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_amount(before text, after text)
@@ -175,38 +207,59 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space CONSTANT text := '[*_' || rag._unseen() || ']*';
-    _blank CONSTANT text := E'*_ \t\n\u000B\f\r\u001C\u001D\u001E\u001F\u0085\u00A0\u00AD\u1680'
-        '\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u200B\u200C\u200D'
-        '\u200E\u200F\u2028\u2029\u202F\u205F\u2060\u3000\uFE0F\uFEFF';
-    _currency CONSTANT text := '(?:A(?:ED|FN|LL|MD|NG|OA|RS|UD|WG|ZN)|B(?:AM|BD|DT|GN|HD|IF|MD|ND'
-        '|OB|RL|SD|TC|TN|WP|YN|ZD)|C(?:AD|DF|HF|LP|NY|OP|RC|UP|VE|ZK)|D(?:JF|KK|OP|ZD)|E(?:GP|RN'
-        '|TB|TH|UR)|F(?:JD|KP)|G(?:BP|EL|HS|IP|MD|NF|TQ|YD)|H(?:KD|NL|RK|TG|UF)|I(?:DR|LS|NR|QD'
-        '|RR|SK)|J(?:MD|OD|PY)|K(?:ES|GS|HR|MF|PW|RW|WD|YD|ZT)|L(?:AK|BP|KR|RD|SL|YD)|M(?:AD|DL'
-        '|GA|KD|MK|NT|OP|RU|UR|VR|WK|XN|YR|ZN)|N(?:AD|GN|IO|OK|PR|ZD)|OMR|P(?:AB|EN|GK|HP|KR|LN'
-        '|YG)|QAR|R(?:MB|ON|SD|UB|WF)|S(?:AR|BD|CR|DG|EK|GD|HP|LE|OS|RD|SP|TN|VC|YP|ZL)|T(?:HB|JS'
-        '|MT|ND|OP|RY|TD|WD|ZS)|U(?:AH|GX|SD|YU|ZS)|V(?:ES|ND|UV)|WST|X(?:AF|CD|OF|PF)|YER'
-        '|Z(?:AR|MW|WL)|(?:US|CA|AU|A|C|HK|NZ|S|R)[$]|Rs[.]?|Fr[.]|kr[.]?)';
-    _unit CONSTANT text := E'(?:[kcmdnu\u00B5\u03BC]?[mgl]|[kMG]?Hz|[kMGT]i?B|[kMGT]?bit|[kMGT]W'
-        '|[kMGT]?Wh|[kMm]V|[kM]?Pa|hPa|[mk]A|[kM]J|k?cal|kN|[mn]?s|min|h|ha|t|hl|oz|lbs?|ft|yd'
-        '|mph|km/h|ppm|bps|m?mol|percent|per cent|pour cent|por ciento|per cento|Prozent'
-        '|thousand|[mb]illions?|trillions?|[Tt]ausend|Million(?:en)?|Milliarden?|Mio[.]?|Mrd[.]?'
-        '|milliards?|mil|mill(?:ones|[o\u00F3]n)|euros?|dollars?|pounds?|cents?|Euro|Dollar'
-        '|Cent)';
+    _currencies CONSTANT text :=
+        ' AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD'
+        ' BTC BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN'
+        ' ETB ETH EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR'
+        ' IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD'
+        ' MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR'
+        ' PAB PEN PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE'
+        ' SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS'
+        ' VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL US$ CA$ AU$ A$ C$ HK$ NZ$ S$ R$ Rs'
+        ' Fr kr ';
+    _units CONSTANT text :=
+        E' m g l km kg kl cm cg cl mm mg ml dm dg dl nm ng nl um ug ul \u00B5m \u00B5g \u00B5l'
+        ' \u03BCm \u03BCg \u03BCl Hz kHz MHz GHz kB kiB kbit kW kWh MB MiB Mbit MW MWh GB GiB'
+        ' Gbit GW GWh TB TiB Tbit TW TWh Wh bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
+        ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
+        ' thousand million millions billion billions trillion trillions tausend Tausend'
+        ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
+        ' mill\u00F3n millon euro euros dollar dollars pound pounds cent cents Euro Dollar'
+        ' Cent ';
+    _letters CONSTANT text := E'([^\\x01-#%-@[-`{-\\x7F]+)';  -- and $
+    _head CONSTANT text := regexp_replace(before, '[*_' || rag._unseen() || ']+$', '');
+    _tail CONSTANT text := regexp_replace(after, '^[*_' || rag._unseen() || ']+', '');
+    _word text;
 BEGIN
-    IF rtrim(before, _blank) <> ''
-        AND strpos('0123456789', right(rtrim(before, _blank), 1)) > 0 THEN
-        RETURN after ~ ('^' || _space || '(?:' || _unit || '|' || _currency || ')(?![[:alnum:]])');
+    IF ascii(right(_head, 1)) BETWEEN 48 AND 57 THEN
+        _word := ' ' || substring(_tail, '^' || _letters || '(?![0-9])') || ' ';
+        IF strpos(_units, _word) + strpos(_currencies, _word) > 0
+            OR _word IN (' per ', ' pour ', ' por ') AND _tail ~ '^[a-z]+ c(ent|iento)' THEN
+            RETURN true;
+        END IF;
+    ELSIF ascii(_tail) BETWEEN 48 AND 57
+        AND strpos(_currencies, ' ' || substring(_head, _letters || '[.]?$') || ' ') > 0 THEN
+        RETURN true;
     END IF;
-    RETURN strpos('0123456789', left(ltrim(after, _blank), 1)) > 0
-        AND ltrim(after, _blank) <> ''
-        AND before ~ ('(?:^|[^[:alnum:]])' || _currency || _space || '$');
+    RETURN false;
 END
 $$;
 
 COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
 magnitude or the currency behind it, or from the currency before it (codes of ISO 4217).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_ordinal(before text, after text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (before || E'\x03' || after) ~* (E'(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_'
+    || rag._unseen() || E']+(?:januar|februar|m\u00E4rz|mars|marts|april|ma[ij]|jun[ij]|jul[ij]'
+    '|august|september|oktober|november|de[zsc]ember|jahrh)');
+
+COMMENT ON FUNCTION rag._parts_ordinal IS
+$$Whether the edge between two texts, as they stand, parts an ordinal from what it counts (2. Mai,
+19. Jahrhundert): months in the languages that write them so.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_cut(original text, start integer, stop integer)
@@ -216,11 +269,15 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     seen CONSTANT integer := 12;  -- characters beside it that tell what it is cut from
+    _mark CONSTANT text := E'[^0-9A-Za-z\x03\u00B5\u00C0-\u02B8\u0370-\u052F\u0590-\u167F'
+        '\u1681-\u1FFF\u3040-\uD7FF]*';
+    _number CONSTANT text := '[0-9]' || _mark || E'\x03|\x03' || _mark || '[0-9]';
     _slice text := substr(original, start + 1, stop - start);
     _before text;
     _after text;
     _width integer := 48;
     _parts text[];
+    _shapes text[];
 BEGIN
     LOOP
         _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
@@ -235,18 +292,23 @@ BEGIN
             E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
             '[\\t >]*[-*+>][\\t ]+$', E'\\1');
     END IF;
-    IF right(_before, 12) || left(_slice, 12) ~ '[0-9]'
+    IF right(_before, 12) || E'\x03' || left(_slice, 12) ~ _number
             AND rag._parts_amount(right(_before, 12), left(_slice, 12))
-        OR right(_slice, 12) || left(_after, 12) ~ '[0-9]'
-            AND rag._parts_amount(right(_slice, 12), left(_after, 12)) THEN
+        OR right(_slice, 12) || E'\x03' || left(_after, 12) ~ _number
+            AND (rag._parts_amount(right(_slice, 12), left(_after, 12))
+                OR rag._parts_ordinal(right(_slice, 12), left(_after, 16))) THEN
         RETURN true;
     END IF;
-    IF length(_slice) > 300 THEN
-        _slice := left(_slice, 100) || E' \n ' || right(_slice, 100);
+    IF length(_slice) > 160 THEN
+        _slice := left(_slice, 70) || E' \n ' || right(_slice, 70);
     END IF;
     _parts := string_to_array(
         rag._quote_form(_before || E'\x03' || _slice || E'\x03' || _after), E'\x03');
-    RETURN rag._begins_inside(_parts[1], _parts[2]) OR rag._ends_inside(_parts[2], _parts[3]);
+    _shapes := string_to_array(
+        rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40) || E'\n'
+            || right(_parts[2], 40) || E'\x03' || left(_parts[3], 40)), E'\n');
+    RETURN rag._begins_inside(_parts[1], _parts[2], _shapes[1])
+        OR rag._ends_inside(_parts[2], _parts[3], _shapes[2]);
 END
 $$;
 

@@ -48,7 +48,9 @@ DECLARE
     _start integer;
     _first integer;
     _size integer;
-    _half integer;
+    _total integer;
+    _part integer;
+    _step integer := 0;
     _count integer;
     _block text;
 BEGIN
@@ -61,15 +63,21 @@ BEGIN
     _size := starts[_number + 1] - _start;
     _block := substr(original, _start + 1, _size);
     _first := _start;
+    _total := length(_skeleton);
     WHILE _size > 1 LOOP
-        _half := _size / 2;
-        _count := length(rag._quote_skeleton(substr(_block, _start - _first + 1, _half)));
+        -- most characters are one in the skeleton, too; where that leads nowhere, by halves
+        _step := _step + 1;
+        _part := CASE WHEN _step < 8 AND _total > 0
+            THEN greatest(1, least(_size - 1, _left * _size / _total)) ELSE _size / 2 END;
+        _count := length(rag._quote_skeleton(substr(_block, _start - _first + 1, _part)));
         IF _count > _left THEN
-            _size := _half;
+            _size := _part;
+            _total := _count;
         ELSE
             _left := _left - _count;
-            _start := _start + _half;
-            _size := _size - _half;
+            _start := _start + _part;
+            _size := _size - _part;
+            _total := _total - _count;
         END IF;
     END LOOP;
     RETURN _start;
@@ -176,7 +184,8 @@ AS $$
 DECLARE
     _space CONSTANT text := '[' || rag._unseen() || ']+';
     -- Taken out of its storage once; 3 is the edge of a quotation.
-    _original CONSTANT text := translate(original, E'\x03', E'\x04');
+    _original CONSTANT text := rag._bound_marks(
+        rag._decode_entities(replace(original, E'\x03', E'\x04')));
     _quote text;
     _core text;
     _quoted text;
@@ -194,11 +203,14 @@ BEGIN
     IF octet_length(quote) > 4 * octet_length(_original) + 4000 THEN
         RETURN;
     END IF;
-    _quote := regexp_replace(translate(quote, E'\x03', E'\x04'),
+    _quote := regexp_replace(
+        rag._bound_marks(rag._decode_entities(replace(quote, E'\x03', E'\x04'))),
         '^' || _space || '|' || _space || '$', '', 'g');
     _core := rag._quote_core(_quote);
+    _quoted := rag._quote_skeleton(_core);
     -- White space and invisible characters prove nothing.
-    _long_enough := length(_core) >= 12 AND length(rag._quote_form(left(_core, 200))) >= 12;
+    _long_enough := length(_core) >= 12
+        AND (length(_quoted) >= 12 OR length(rag._quote_form(left(_core, 200))) >= 12);
     _tries := CASE WHEN length(_core) <= 400 THEN 16 ELSE 4 END;
     -- As it stands: the untouched quotation, or what is between its quotation marks.
     FOREACH _form IN ARRAY CASE WHEN _long_enough THEN ARRAY[_quote, _core] ELSE '{}' END LOOP
@@ -219,17 +231,18 @@ BEGIN
     END LOOP;
     start := NULL;
     stop := NULL;
-    _quoted := rag._quote_skeleton(_core);
     IF _quoted = '' THEN
         RETURN;
     END IF;
     _blocks := rag._skeleton_blocks(_original);
     _skeleton := array_to_string(_blocks.skeletons, '');
-    _form := rag._quote_form(_core);
     _from := 0;
     FOR _try IN 1.._tries LOOP
         _at := strpos(substr(_skeleton, _from + 1), _quoted);
         EXIT WHEN _at = 0;
+        IF _from = 0 THEN
+            _form := rag._quote_form(_core);
+        END IF;
         _at := _from + _at - 1;
         start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _at);
         stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,

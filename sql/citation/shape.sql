@@ -79,6 +79,31 @@ COMMENT ON FUNCTION rag._combining IS
 $$A regular expression for one combining mark: category M of Unicode 14.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._bound_marks(original text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN length(original) > 1000 AND octet_length(original) > length(original)
+    THEN regexp_replace(original, '(' || rag._combining() || '{30})' || rag._combining(),
+        E'\\1\uFDD1', 'g') ELSE original END;
+
+COMMENT ON FUNCTION rag._bound_marks IS
+$$A text in which every 31st of combining marks in a row is another character: to order more of
+them, as normalising does, takes time with the square of their number. Writing has under ten.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_mark(form text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ascii(form) >= 768
+    AND NOT '{[880,1155),[1162,1418),[1488,1515),[1568,1611),[2308,2362),[4304,4608),
+        [12353,12439),[12449,12544),[13312,40960),[44032,55204)}'::int4multirange @> ascii(form)
+    AND form ~ ('^' || rag._combining());
+
+COMMENT ON FUNCTION rag._is_mark IS
+$$Whether a form begins with a combining mark; letters of the most usual scripts are known by their
+number, which is faster.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._unspaced_letter()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u0E01-\u0E3A\u0E40-\u0E4E\u0E80-\u0ECF\u0EDC-\u0EFF\u1000-\u103F\u1050-\u108F'
@@ -129,28 +154,34 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _shape text := translate(form, E'0123456789!;?"[]{}|$+<=>\x01',
-        '0000000000BBBBBBBBB$++++^');
+    _shape text := translate(form, E'0123456789"[]{}|$+<=>^\x01\u0338',
+        '0000000000B()()B$+++++^');
+    _plain CONSTANT text := E'[^\\x01-\\x7F\\u00DF-\\u00F6\\u00F8-\\u024F\\u0300-\\u036F'
+        '\\u0370-\\u0373\\u0376-\\u037D\\u0388-\\u03F5\\u03F7-\\u0481\\u048A-\\u0559'
+        '\\u0560-\\u0588\\u05D0-\\u05EA\\u0620-\\u065F\\u0670-\\u06D3\\u0900-\\u0963'
+        '\\u0980-\\u09E3\\u0B80-\\u0BE5\\u10D0-\\u10FA\\u1100-\\u11FF';
 BEGIN
-    -- letters of Latin, Greek and Cyrillic, and what NFKD sets apart from them, have no class
-    IF octet_length(form) = length(form)
-        OR _shape !~ E'[^\x01-\x7F\u00DF-\u00F6\u00F8-\u024F\u0300-\u036F\u0370-\u0373'
-            '\u0376-\u037D\u0388-\u03F5\u03F7-\u0481\u048A-\u052F]' THEN
+    -- letters of scripts with spaces, and what NFKD sets apart from them, have no class
+    IF octet_length(form) = length(form) OR _shape !~ (_plain || ']') THEN
         RETURN _shape;
     END IF;
-    _shape := regexp_replace(_shape, rag._figure(), '0', 'g');
-    _shape := regexp_replace(_shape, rag._breaker(), 'B', 'g');
-    _shape := regexp_replace(_shape,
-        E'[\\u00AC\\u00B1\\u00D7\\u00F7\\u03F6\\u0606-\\u0608\\u2044\\u2052\\u2118\\u2141-\\u2144'
-        '\\u214B\\u2190-\\u2194\\u21A0\\u21A3\\u21A6\\u21D2\\u21D4\\u21F4-\\u22FF\\u2320'
-        '\\u2321\\u237C\\u239B-\\u23B3\\u23DC-\\u23E1\\u25B7\\u25C1\\u25F8-\\u25FF\\u266F'
-        '\\u27C0-\\u27C4'
-        '\\u27C7-\\u27E5\\u27F0-\\u27FF\\u2900-\\u2982\\u2999-\\u29D7\\u29DC-\\u29FB\\u29FE-\\u2AFF'
-        '\\u2B30-\\u2B44\\u2B47-\\u2B4C\\U0001EEF0\\U0001EEF1]', '+', 'g');
-    _shape := regexp_replace(_shape,
-        E'[\\u00A2-\\u00A5\\u058F\\u060B\\u07FE\\u07FF\\u09F2\\u09F3\\u09FB\\u0AF1\\u0BF9\\u0E3F'
-        '\\u17DB\\u20A0-\\u20C0\\uA838\\U00011FDD-\\U00011FE0\\U0001E2FF\\U0001ECB0]', '$', 'g');
-    _shape := translate(_shape, '°٪‰‱′″‴', '%%%%%%%');
+    _shape := translate(_shape, '°٪‰‱′″‴‿⁀⁔、。「」『』・，।', '%%%%%%%___BBBBBBBBB');
+    IF _shape ~ (_plain || E'\\u0E01-\\u0E3E\\u0E40-\\u0E4E\\u3040-\\u309A\\u3400-\\u9FFF]') THEN
+        _shape := regexp_replace(_shape, rag._figure(), '0', 'g');
+        _shape := regexp_replace(_shape, rag._breaker(), 'B', 'g');
+        _shape := regexp_replace(_shape,
+            E'[\\u00AC\\u00B1\\u00D7\\u00F7\\u03F6\\u0606-\\u0608\\u2044\\u2052\\u2118'
+            '\\u2141-\\u2144\\u214B\\u2190-\\u2194\\u21A0\\u21A3\\u21A6\\u21D2\\u21D4'
+            '\\u21F4-\\u22FF\\u2320\\u2321\\u237C\\u239B-\\u23B3\\u23DC-\\u23E1\\u25B7\\u25C1'
+            '\\u25F8-\\u25FF\\u266F\\u27C0-\\u27C4\\u27C7-\\u27E5\\u27F0-\\u27FF\\u2900-\\u2982'
+            '\\u2999-\\u29D7\\u29DC-\\u29FB\\u29FE-\\u2AFF\\u2B30-\\u2B44\\u2B47-\\u2B4C'
+            '\\U0001EEF0\\U0001EEF1]',
+            '+', 'g');
+        _shape := regexp_replace(_shape,
+            E'[\\u00A2-\\u00A5\\u058F\\u060B\\u07FE\\u07FF\\u09F2\\u09F3\\u09FB\\u0AF1\\u0BF9'
+            '\\u0E3F\\u17DB\\u20A0-\\u20C0\\uA838\\U00011FDD-\\U00011FE0\\U0001E2FF\\U0001ECB0]',
+            '$', 'g');
+    END IF;
     _shape := translate(_shape, '〇一七万三两九二五亿億兆兩八六十千卅四廿百萬零', 'NNNNNNNNNNNNNNNNNNNNNNN');
     RETURN regexp_replace(_shape, rag._unspaced_letter(), 'U', 'g');
 END

@@ -21,7 +21,7 @@ NEGATIONS = {"en": "not", "de": "nicht", "es": "no", "ru": "не", "fr": "ne pas
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
-_STOP = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*")
+_STOP = re.compile(r"(?<=\D[.!?])\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,7 +155,7 @@ def _letter_changed(text: str, rng: random.Random, language: str) -> str | None:
     match = _pick(r"[^\W\d_]", text, rng)
     letters = sorted({c for c in text if c.isalpha()} - {match[0] if match else ""})
     by = rng.choice(letters) if letters else "x"
-    same = match is not None and by.lower() == match[0].lower()
+    same = match is not None and by.casefold() == match[0].casefold()
     return None if same else _replaced(match, text, by)
 
 

@@ -215,6 +215,25 @@ CUT = (  # what the source says, and of it a part that says something else
     ("閲覧することができない手紙は館長が保管する。", "手紙を閲覧することができ"),
     ("สัญญานี้ไม่มีผลบังคับใช้กับคู่สัญญา", "มีผลบังคับใช้กับคู่สัญญา"),
     ("זה לא־נכון שהמחיר עלה השנה בשוק", "נכון שהמחיר עלה השנה בשוק"),
+    ("The result is ≠ 5 in all of the cases.", "5 in all of the cases"),
+    ("The result is ≮ 5 in all of the cases.", "5 in all of the cases"),
+    ("The result is &minus;5 degrees in May.", "5 degrees in May."),
+    ("The price of it is 5&#46;99 in all shops.", "The price of it is 5"),
+    ("This is un&shy;healthy food for children.", "healthy food for children"),
+    ("They say that they can&#8217;t pay for it.", "They say that they can"),
+    ("This is (un)healthy food for children.", "healthy food for children"),
+    ("It is for all of the employ(ee)s of it.", "It is for all of the employ"),
+    ("This is un˚healthy food for children.", "This is un˚"),
+    ("Das ist am 2. Mai in der Stadt.", "Das ist am 2."),
+    ("Das ist im 19. Jahrhundert geschehen.", "Das ist im 19"),
+    ("It takes from 5 to 10 minutes of work.", "It takes from 5"),
+    ("It takes from 5 to 10 minutes of work.", "10 minutes of work"),
+    ("It takes between 5 and 10 minutes.", "It takes between 5"),
+    ("See https://example.com/path?a=5 for it.", "See https://example.com/path"),
+    ("See https://example.com/a[0]b for it.", "See https://example.com/a[0]"),
+    ("It weighs 250\u1680mg in all of the cases.", "mg in all of the cases"),
+    ("הארכיון של צה\"ל שומר את הכל", "הארכיון של צה"),
+    ("本合同的价格一共是第十五条规定的金额", "十五条规定的金额"),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
 )  # fmt: skip
 
@@ -243,16 +262,36 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("We sold kg and pounds, in USD or CHF.", "kg and pounds, in USD"),
         ("Rule 5 MINUTES of the meeting are kept.", "MINUTES of the meeting are kept"),
         ("It was built in 2020 and opened in May.", "It was built in 2020"),
+        ("In fiscal year 2020 revenue rose by much.", "In fiscal year 2020"),
+        ("It was as of 31.12.2020 revenue rose.", "It was as of 31.12.2020"),
+        ("On March 15, 2020 revenue rose by much.", "On March 15, 2020"),
+        ("Im Geschäftsjahr 2020 stieg der Umsatz.", "Im Geschäftsjahr 2020"),
+        ("Bed &amp; breakfast is for all of them.", "Bed & breakfast is for all"),
+        ("Bed & breakfast is for all of them.", "Bed &amp; breakfast is for all"),
+        ("They can&#8217;t pay&nbsp;for it.", "They can't pay for it"),
+        ("The caf&eacute; of the town is open.", "The café of the town"),
+        ("They keep all contracts.¹ For long.", "They keep all contracts"),
+        ("They keep all contracts[1] for long.", "They keep all contracts"),
+        ("הוא אמר ״הארכיון שומר את הכל״ לעד", 'הוא אמר "הארכיון שומר את הכל"'),
         ("İstanbul is a city on the strait.", "istanbul is a city"),
         ("该合同自签署之日起生效，双方无需履行", "该合同自签署之日起生效，双方无需履行。"),
     ],
 )  # fmt: skip
-def test_what_stands_around_a_true_quotation_is_no_obstacle(
+def test_a_true_quotation_is_proven_whatever_stands_around_it(
     connection: Connection, source: str, quote: str
 ) -> None:
     status, start, stop, _ = locate(connection, source, quote)
     assert status in PROVEN
     assert source[start:stop].strip(" .") in quote or status == "normalised"
+
+
+def test_thousands_of_marks_on_a_letter_take_linear_time(connection: Connection) -> None:
+    marks = "".join("\u0301\u0316\u0323\u05b0\u064b"[n * n % 5] for n in range(64_000))
+    source = f"The archive keeps every contract a{marks} for ten years."
+    connection.execute("SET statement_timeout = '10s'")  # with the square of them 28
+    assert locate(connection, source, source)[0] == "exact"
+    assert locate(connection, source, source.replace("archive", "office"))[0] not in PROVEN
+    connection.execute("RESET statement_timeout")
 
 
 @pytest.mark.parametrize(
