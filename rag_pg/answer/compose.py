@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 
-from rag_pg.answer.passage import Page, following_code, window
+from rag_pg.answer.aggregates import aggregate, asked_aggregate, without_operation
+from rag_pg.answer.display import OPEN
+from rag_pg.answer.freshness import other_figures, source_date
+from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import Candidate, Evidence, heading_path
 from rag_pg.answer.prompt import cite
-from rag_pg.answer.question_kind import QuestionKind
-from rag_pg.text import Sentence
+from rag_pg.answer.question_kind import QuestionKind, compared_things, has_number, question_parts
+from rag_pg.text import Sentence, content_words, find_tables, same_word, split_sentences, words
 from rag_pg.types import Answer, Citation, Hit, Usage
 
 ReadAround = Callable[[int], str | None]
 
 MODEL = "extractive"
-SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
+SECOND_SHARE = 0.75  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
+INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 450  # characters of a passage
 HOW_TO_LIMIT = 600
@@ -32,6 +38,21 @@ def compose_answer(
     return _compose(question, ranked, evidence.kind, read_around, evidence.notes)
 
 
+def question_subject(question: str, hits: Sequence[Hit]) -> str:
+    """Return a question without the words that only say what is to be done with what it is about:
+    compare it, or count it over a table of the hits."""
+    if things := compared_things(question):
+        return " and ".join(things)
+    if asked_aggregate(question) is None:
+        return question
+    for hit in hits:
+        about = " ".join([*heading_path(hit), hit.content.partition("|")[0]])
+        tables = find_tables(hit.content, split_sentences(hit.content))
+        if any(aggregate(question, table, about) for table in tables):
+            return without_operation(question)
+    return question
+
+
 def _compose(
     question: str,
     ranked: Sequence[Candidate],
@@ -40,15 +61,23 @@ def _compose(
     notes: Sequence[str],
 ) -> Answer:
     first, second = _two_best(ranked)
-    cited = [first[1]]
-    if kind != "how_to" and second and second[0] is first[0]:
-        cited.append(second[1])
-    text, citation = _show_passage(question, first[0], cited, kind, read_around)
-    citations, paragraphs = [citation], [text]
-    seen = {_source(first[0].hit)}
-    documents = [first[0].hit.document_id]
-    others = [second[0]] if second and second[0] is not first[0] else []
-    for c in [*others, *ranked]:
+    newer = _newer(first, ranked)
+    passages = [] if newer else _of_each_part(question, ranked)
+    has_parts = len(passages) > 1
+    if not has_parts:
+        c, at = newer or first
+        passages = [(c, [at])]
+        if second and second[0] is c and kind not in ("how_to", "quantity"):
+            passages = [(c, list(dict.fromkeys([at, second[1]])))]
+    shown = [
+        _show_passage(question, c, cited, kind, read_around, number)
+        for number, (c, cited) in enumerate(passages, 1)
+    ]
+    paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
+    seen = {_source(c.hit) for c, _ in passages}
+    documents = [c.hit.document_id for c, _ in passages]
+    others = [first[0]] if newer else [second[0]] if second else []
+    for c in [] if has_parts else [*others, *ranked]:
         if _source(c.hit) in seen or documents.count(c.hit.document_id) > 1:
             continue
         if len(citations) > FURTHER:
@@ -59,8 +88,9 @@ def _compose(
         seen.add(_source(c.hit))
         number = len(citations) + 1
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
-        shown, quote = _excerpt(c)
-        paragraphs.append(f"{path}: {shown} [{number}]")
+        older = f"Older, of {_date_of(c)}: " if _is_older(c, *passages[0]) else ""
+        excerpt, quote = _excerpt(c)
+        paragraphs.append(f"{older}{path}: {excerpt} [{number}]")
         citations.append(cite(number, c.hit, quote))
     return Answer(
         text="\n\n".join(paragraphs),
@@ -68,8 +98,73 @@ def _compose(
         citations=citations,
         model=MODEL,
         usage=Usage(),
-        notes=list(notes),
+        notes=[*notes, *filter(None, (p.note for p in shown))],
     )
+
+
+def _newer(
+    first: tuple[Candidate, int], ranked: Sequence[Candidate]
+) -> tuple[Candidate, int] | None:
+    """Return the sentence of the newest document that states other figures than the answering one,
+    where that is of an earlier date."""
+    c, at = first
+    day, sentence = _date_of(c), c.sentences[at].text
+    newer = [
+        (found, -n, position)
+        for n, other in enumerate(ranked)
+        if day and (found := _date_of(other)) and found > day
+        for position, against in enumerate(other.sentences)
+        if other_figures(c.hit, sentence, other.hit, against.text)
+    ]
+    if not newer:
+        return None
+    _, n, position = max(newer)
+    return ranked[-n], position
+
+
+def _is_older(c: Candidate, first: Candidate, cited: Sequence[int]) -> bool:
+    """Whether a passage is of an earlier date and states other figures than the answering one."""
+    day, other = _date_of(first), _date_of(c)
+    sentence = first.sentences[cited[0]].text
+    return bool(day and other and other < day) and any(
+        other_figures(first.hit, sentence, c.hit, s.text) for s in c.sentences
+    )
+
+
+def _date_of(c: Candidate) -> date | None:
+    return source_date(c.hit.metadata, f"{c.hit.title}\n{c.hit.uri}", c.hit.content)
+
+
+def _of_each_part(question: str, ranked: Sequence[Candidate]) -> list[tuple[Candidate, list[int]]]:
+    """Return the passages, with their sentences, that answer each part of a question, or speak of
+    each of two things that it compares; none where it has one part, one sentence has all of it, or
+    no passage has the words of a part."""
+    parts, least = question_parts(question)
+    found: dict[int, list[int]] = {}
+    for part in parts:
+        options = [
+            (share, ranked[n].score + ranked[n].scores[at], -n, at)
+            for n in range(len(ranked))
+            for at, share in enumerate(_shares(part, ranked[n]))
+        ]
+        share, _, n, at = max(options)
+        if share < least:
+            return []
+        if at not in found.setdefault(-n, []):
+            found[-n].append(at)
+    return [(ranked[n], positions) for n, positions in found.items()]
+
+
+def _shares(part: Sequence[str], c: Candidate) -> list[float]:
+    """The share of words that each sentence of a hit has with the headings above it."""
+    path = words(" ".join(heading_path(c.hit)))
+    texts = [[*path, *words(h), *words(s)] for h, s in zip(c.headings_above, c.shown, strict=True)]
+    return [sum(_agreement(word, text) for word in part) / len(part) for text in texts]
+
+
+def _agreement(word: str, text: Sequence[str]) -> float:
+    """How well a text has a word: 1, or INFLECTED in another form."""
+    return float(word in text) or INFLECTED * any(same_word(word, own) for own in text)
 
 
 def _two_best(
@@ -87,34 +182,106 @@ def _two_best(
     return first, max(rest, key=lambda r: r[0].score + r[0].scores[r[1]], default=None)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shown:
+    """A passage as it is shown; note: what of a list or a table was left out."""
+
+    text: str
+    citation: Citation
+    note: str
+
+
 def _show_passage(
     question: str,
     c: Candidate,
     cited: Sequence[int],
     kind: QuestionKind,
     read_around: ReadAround | None,
-) -> tuple[str, Citation]:
+    number: int,
+) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
+    cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
+    if kind == "quantity":
+        cited = [*cited, *_with_number(c, cited[0])]
     page, positions = _on_page(c, cited, read_around)
-    how_to = kind == "how_to"
     section = page.section(positions[0])
+    parts = [*heading_path(c.hit), page.sections[section].heading]
+    path = " › ".join(dict.fromkeys(filter(None, parts)))
+    if counted := _count_rows(question, c, page, positions[0], number):
+        return replace(counted, text=f"{path}\n\n{counted.text}" if path else counted.text)
+    how_to = kind == "how_to"
     follow = None
     if how_to and not page.sections[section].code:
         follow = following_code(page, section, question)
     limit = LIMIT if not how_to else HOW_TO_LIMIT if follow is None else HOW_TO_LIMIT // 2
+    note = ""
+    if follow is None:
+        page, positions, note = thin(page, positions, question, limit + BEYOND * how_to)
     span = window(page, positions, limit=limit, lead=kind in ("fact", "quantity"))
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
     positions = [position for position in positions if position in span]
-    shown = page.show(span, cited=positions, number=1)
+    shown = page.show(span, cited=positions, number=number)
     if follow is not None:
         begin = page.sections[follow].first
         more = window(page, [begin], limit=HOW_TO_LIMIT - len(shown), lead=True)
         shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
-    path = " › ".join(heading_path(c.hit))
     cited = sorted(cited[: len(positions)])
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
-    return f"{path}\n\n{shown}" if path else shown, cite(1, c.hit, quote)
+    text = f"{path}\n\n{shown}" if path else shown
+    return _Shown(text=text, citation=cite(number, c.hit, quote), note=note)
+
+
+def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -> int:
+    """Return the sentence that answers: behind one that asks, and in the place of a table's head,
+    or of what introduces a table or list, the row or item with the most of the question's words;
+    how something is done, all items say."""
+    last = len(c.sentences) - 1
+    while position < last and c.shown[position].endswith(("?", "？", "؟")):
+        position += 1
+    page = Page.plain(c.hit.content, c.sentences)
+    leads = kind != "how_to" and c.shown[position].endswith(OPEN)
+    block = page.block(position + leads)
+    if block is None or block.first != position + leads or (block.what == "items" and not leads):
+        return position
+    asked = content_words(question)
+    own = [position, *block.starts]
+    has = [{a for a in asked if any(same_word(a, w) for w in words(c.shown[at]))} for at in own]
+    best = max(range(1, len(own)), key=lambda n: (len(has[n] - has[0]), len(has[n]), -n))
+    return own[best] if not leads or has[best] - has[0] else position
+
+
+def _with_number(c: Candidate, position: int) -> list[int]:
+    """The sentence behind one without a number, of the same line and with one."""
+    near = position + 1 < len(c.sentences) and not has_number(c.shown[position])
+    if not near or not has_number(c.shown[position + 1]):
+        return []
+    gap = c.hit.content[c.sentences[position].stop : c.sentences[position + 1].start]
+    return [] if "\n" in gap else [position + 1]
+
+
+def _count_rows(
+    question: str, c: Candidate, page: Page, position: int, number: int
+) -> _Shown | None:
+    """Return what a question wants to be counted over a table, with the table, where all of that
+    stands in the passage; else None."""
+    section = page.sections[page.section(position)]
+    near = [t for t in page.tables if section.first <= t.first < section.last]
+    own = find_tables(c.hit.content, c.sentences)
+    pairs = [(t, o) for t in near for o in own if t.cells == o.cells and t.names == o.names]
+    if len(near) != 1 or len(pairs) != 1:
+        return None
+    table, inside = pairs[0]
+    lead = page.sentences[table.first - 1].text if table.first > section.first else ""
+    about = " ".join([*heading_path(c.hit), section.heading, lead])
+    found = aggregate(question, table, about)
+    if found is None:
+        return None
+    result, rows = found
+    marked = f"**{result}** [{number}]\n\n{page.show(range(table.first, table.last))}"
+    at = [row - table.first + inside.first for row in rows]
+    quote = c.hit.content[c.sentences[at[0]].start : c.sentences[at[-1]].stop]
+    return _Shown(text=marked, citation=cite(number, c.hit, quote), note="")
 
 
 def _on_page(
@@ -147,10 +314,17 @@ def _source(hit: Hit) -> tuple[object, str]:
 
 def _excerpt(c: Candidate) -> tuple[str, str]:
     """Return the best sentence without its code and the next ones, to EXCERPT characters, and their
-    quote."""
+    quote; of a row of a table its cells with the names of their columns."""
     shown = _prose(c.shown[c.best])
     last = c.best
-    while last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
+    tables = find_tables(c.hit.content, c.sentences)
+    table = next((t for t in tables if t.is_headed and c.best in t.rows), None)
+    if table is not None:
+        row = zip(table.names, table.cells[c.best - table.rows[0]], strict=True)
+        shown = "; ".join(f"{name}: {cell}" if name else cell for name, cell in row if cell)
+    while table is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
+        if "\n\n" in c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]:
+            break
         more = f"{shown} {_prose(c.shown[last + 1])}"
         if len(more) > EXCERPT:
             break

@@ -7,9 +7,17 @@ import html
 import re
 from collections.abc import Container, Sequence
 
-from rag_pg.text import FENCES, Sentence, plain, plain_heading
+from rag_pg.text import (
+    FENCES,
+    UNDERLINE,
+    Sentence,
+    is_row,
+    item_mark,
+    plain,
+    plain_heading,
+    read_cells,
+)
 
-_BULLET = re.compile(r"(?m)^([ \t]*)(?:>[ \t]*)*(?:[-*+•‣◦–]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+\Z")
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.+)$")
 _TAG = re.compile(r"</?(?:font|span|u|b|i|em|strong)\b[^>]*>")
 _STYLED = re.compile(r"<(?:font|span|u)\s[^>]*>")
@@ -29,8 +37,11 @@ def display(sentence: Sentence) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Colours that a page gave to a terminal's output are taken out; code that speaks of tags is
-    left alone."""
+    """Colours that a page gave to a terminal's output are taken out, code that speaks of tags is
+    left alone; the indentation of its fences, as in a list, goes."""
+    last = code.rpartition("\n")[2]
+    if indent := len(last) - len(last.lstrip(" ")):
+        code = re.sub(rf"(?m)^ {{1,{indent}}}", "", code)
     return html.unescape(_TAG.sub("", code)) if _STYLED.search(code) else code
 
 
@@ -42,20 +53,32 @@ def display_range(
 
     cited: positions in `sentences`. Headings between two sentences stand on a line of their own.
     """
-    shown = ""
+    shown, in_table = "", False
     for position, sentence in enumerate(sentences):
         gap = text[sentences[position - 1].stop : sentence.start] if position else ""
-        before = text[: sentence.start] if not position else gap
-        bullet = _bullet(before[-80:] if not position else gap) if sentence.kind == "item" else ""
-        words = display(sentence)
-        if position in cited:
-            words = mark(words, number)
-        shown += (
-            (_space(gap, bullet, sentences[position - 1], sentence) if position else "")
-            + bullet
-            + words
-        )
+        bullet = ""
+        if sentence.kind == "item":
+            bullet = item_mark(text[max(0, sentence.start - 80) : sentence.start]) or ""
+        is_head = is_row(sentence) and UNDERLINE.match(text, sentence.stop) is not None
+        in_table = is_head or (in_table and is_row(sentence))
+        if in_table:
+            words = _row(sentence, number if position in cited else 0)
+            words += "\n" + re.sub(r"[^|]+", " --- ", words) if is_head else ""
+        else:
+            words = display(sentence)
+            words = mark(words, number) if position in cited else words
+        space = _space(gap, bullet, sentences[position - 1], sentence) if position else ""
+        shown += space + bullet + words
     return shown
+
+
+def _row(sentence: Sentence, number: int) -> str:
+    """A row of a table as Markdown, its cells in bold with a citation where it has one."""
+    cells = [cell.replace("|", "\\|") for cell in read_cells(sentence.text)]
+    if number:
+        cells = [f"**{cell}**" if cell else "" for cell in cells]
+        cells[-1] = f"{cells[-1]} [{number}]"
+    return f"| {' | '.join(cells)} |"
 
 
 def mark(shown: str, number: int) -> str:
@@ -67,21 +90,15 @@ def mark(shown: str, number: int) -> str:
     return f"**{words}** [{number}]{gap}{code}"
 
 
-def _bullet(before: str) -> str:
-    """The mark of the list item that begins behind `before`, "" within an item or a table."""
-    match = _BULLET.search(before)
-    if not match:
-        return ""
-    return " " * (len(match[1].expandtabs(4)) // 2) + f"{match[2] or '-'} "
-
-
 def _space(gap: str, bullet: str, before: Sentence, after: Sentence) -> str:
     heads = [plain_heading(found) for found in _HEADING.findall(gap)]
     if heads:
         return "\n\n" + heads[-1] + "\n\n"
     if "code" in (before.kind, after.kind) or "```" in before.text:
         return "\n\n"
-    if bullet or after.text.startswith("|") or before.text.startswith("|"):
+    if is_row(before) or is_row(after):
+        return "\n" if is_row(before) and is_row(after) else "\n\n"
+    if bullet:
         return (
             "\n" if before.kind == "item" or before.text.rstrip("*_` ").endswith(OPEN) else "\n\n"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rag_pg.answer.compose import MODEL, ReadAround, compose_answer
+from rag_pg.answer.compose import MODEL, ReadAround, compose_answer, question_subject
 from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.term_match import MatchTerms
@@ -49,7 +49,8 @@ def answer_extractive(
     were fixed), the first source for 84 % (87 %), 19 of 20 refused that have no answer, none
     wrongly. SQuAD 2: see bench/answers.py.
     """
-    evidence = examine(question, hits, embedder=embedder, match_terms=match_terms, spread=spread)
+    subject = question_subject(question, hits)
+    evidence = examine(subject, hits, embedder=embedder, match_terms=match_terms, spread=spread)
     if evidence is None:
         return _not_found(distinct_hits(hits), [], "the search found nothing")
     judged = (judge or judge_strength)(question, evidence)

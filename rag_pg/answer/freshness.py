@@ -26,6 +26,15 @@ LEAST_WORDS = 4
 SHARED = 0.7  # share of a passage's words that the later edition of its document has as well
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_IN_A_NAME = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2])(?:[-_.]?([0-2]\d|3[01]))?)?(?!\d)"
+)
+_OF_ITSELF = re.compile(
+    r"\b(?:updated|effective|valid|revised|dated|published|as of|version|edition|date|stand"
+    r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}"
+    r"(?:(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)",
+    re.IGNORECASE,
+)
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
     r"\b(?:v|ver|version|rev|revision|ed|edition|auflage)\.?\s*(\d+(?:\.\d+)*)\b"
     r"|\b(\d+)(?:st|nd|rd|th|\.)\s+(?:ed|edition|auflage)\b",
@@ -48,7 +57,11 @@ def find_freshness(
     known = [(citation, row) for citation, row in checked if row is not None]
     if not known:
         return None
-    dates = {c.number: found for c, row in known if (found := document_date(row.metadata or {}))}
+    dates = {
+        c.number: found
+        for c, row in known
+        if (found := source_date(row.metadata or {}, f"{c.title}\n{c.uri}", c.quote))
+    }
     outdated: list[str] = []
     for citation, row in known:
         reason = _superseded(citation, row, today)
@@ -66,6 +79,25 @@ def find_freshness(
 def document_date(metadata: Mapping[str, Any]) -> date | None:
     """Return from when a document holds, by its metadata."""
     return next((found for key in DATES if (found := _date(metadata.get(key)))), None)
+
+
+def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | None:
+    """Return from when a source holds: by its metadata, else by its name (title, uri), else by what
+    its text says of itself ("Last updated: 2024-05-01", "Stand: 1.5.2024")."""
+    by_name = _IN_A_NAME.search(name)
+    of_text = _OF_ITSELF.search(text)
+    written = "-".join(filter(None, by_name.groups())) if by_name else ""
+    if not written and of_text:
+        year, month, day = of_text[1], of_text[2], of_text[3]
+        if of_text[4]:
+            day, month, year = (part.zfill(2) for part in of_text.groups()[3:])
+        written = f"{year}-{month}-{day}"
+    return document_date(metadata) or _date(written)
+
+
+def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
+    """Whether two sentences of documents of different dates say the same but for their figures."""
+    return one.document_id != other.document_id and bool(_other_figures(sentence, against))
 
 
 def _superseded(citation: Citation, row: CheckedQuote, today: date) -> str:

@@ -4,14 +4,19 @@ together."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from rag_pg.answer.display import OPEN, display_range
 from rag_pg.text import (
     FENCES,
+    Block,
     Sentence,
+    Table,
     content_words,
+    find_lists,
+    find_tables,
+    item_mark,
     parse_markdown,
     plain_heading,
     same_word,
@@ -39,11 +44,14 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
-    """A Markdown text, or a part of one, in its sentences and sections."""
+    """A Markdown text, or a part of one, in its sentences and sections, with its lists and
+    tables."""
 
     text: str
     sentences: Sequence[Sentence]
     sections: Sequence[Section]
+    blocks: Sequence[Block] = ()
+    tables: Sequence[Table] = ()
 
     @classmethod
     def read(cls, text: str) -> Page:
@@ -60,17 +68,54 @@ class Page:
             )
             for (start, level, heading), end in zip(heads, ends, strict=True)
         ]
-        return cls(text=text, sentences=sentences, sections=sections)
+        return cls._of(text, sentences, sections)
+
+    @classmethod
+    def _of(cls, text: str, sentences: Sequence[Sentence], sections: Sequence[Section]) -> Page:
+        tables = find_tables(text, sentences)
+        blocks = [Block(first=t.first, last=t.last, starts=t.rows, what="rows") for t in tables]
+        blocks += [
+            b
+            for b in find_lists(text, sentences)
+            if not any(b.first < t.last and t.first < b.last for t in tables)
+        ]
+        return cls(text=text, sentences=sentences, sections=sections, blocks=blocks, tables=tables)
 
     @classmethod
     def plain(cls, text: str, sentences: Sequence[Sentence]) -> Page:
         """A text without headings, in given sentences."""
         section = Section(first=0, last=len(sentences), level=0, heading="", code=has_code(text))
-        return cls(text=text, sentences=sentences, sections=[section])
+        return cls._of(text, sentences, [section])
 
     def section(self, position: int) -> int:
         """The number of the section that has sentence `position`."""
         return next(n for n, s in enumerate(self.sections) if s.first <= position < s.last)
+
+    def block(self, position: int) -> Block | None:
+        """The list or table that has sentence `position`."""
+        return next((b for b in self.blocks if b.first <= position < b.last), None)
+
+    def without(self, dropped: Collection[int]) -> Page:
+        """The page without some sentences, all of them of lists and tables."""
+
+        def moved(position: int) -> int:
+            return position - sum(d < position for d in dropped)
+
+        return replace(
+            self,
+            sentences=[s for at, s in enumerate(self.sentences) if at not in dropped],
+            sections=[replace(s, first=moved(s.first), last=moved(s.last)) for s in self.sections],
+            blocks=[
+                replace(
+                    b,
+                    first=moved(b.first),
+                    last=moved(b.last),
+                    starts=[moved(at) for at in b.starts if at not in dropped],
+                )
+                for b in self.blocks
+            ],
+            tables=(),
+        )
 
     def show(self, span: range, *, cited: Sequence[int] = (), number: int = 0) -> str:
         sentences = self.sentences[span.start : span.stop]
@@ -102,6 +147,44 @@ def _find_headings(text: str) -> list[tuple[int, int, str]]:
 def has_code(text: str) -> bool:
     """Whether a text shows code, or a line that includes it from a file."""
     return any(fence in text for fence in FENCES) or bool(_INCLUDED_CODE.search(text))
+
+
+def thin(
+    page: Page, positions: Sequence[int], question: str, most: int
+) -> tuple[Page, list[int], str]:
+    """Return the page with no more of a list or table than answers, to `most` characters: of steps
+    those up to the best sentence, else the item or row that has it and those with the most of the
+    question's words; where the sentences are then, and what was left out, in words."""
+    block = page.block(positions[0])
+    if block is None or _length(page, range(block.first, block.last)) <= most:
+        return page, list(positions), ""
+    stops = [*block.starts[1:], block.last]
+    parts = [range(a, b) for a, b in zip(block.starts, stops, strict=True)]
+    cited = [n for n, part in enumerate(parts) if any(p in part for p in positions)]
+    asked = content_words(question)
+    texts = [words(" ".join(page.sentences[p].text for p in part)) for part in parts]
+    scores = [sum(any(same_word(a, w) for w in text) for a in asked) for text in texts]
+    begin = page.sentences[block.first].start
+    is_numbered = (item_mark(page.text[max(0, begin - 80) : begin]) or "").strip()[:1].isdigit()
+    upto = [
+        n
+        for n in cited[-1:]
+        for n in range(n, len(parts))
+        if _length(page, range(block.first, parts[n].stop)) <= most
+    ]
+    if is_numbered and upto:
+        kept = set(range(upto[-1] + 1))
+    else:
+        kept = set(cited)
+        for n in sorted(range(len(parts)), key=lambda n: (-scores[n], n)):
+            taken = sum(_length(page, parts[k]) for k in kept | {n})
+            if scores[n] and scores[n] == max(scores) and taken <= most:
+                kept.add(n)
+    dropped = {p for n, part in enumerate(parts) if n not in kept for p in part}
+    if not kept or not dropped:
+        return page, list(positions), ""
+    left = [p - sum(d < p for d in dropped) for p in positions if p not in dropped]
+    return page.without(dropped), left, f"{len(kept)} of {len(parts)} {block.what} are shown"
 
 
 def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> range:
@@ -136,7 +219,7 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
         if _length(page, range(start, end)) > limit:
             break
         stop = end
-    if stop == last:
+    if stop == last and not lead:
         stop = _subsections(page, section, start, stop, limit)
     while not lead and start > first and _length(page, range(start - 1, stop)) <= limit:
         start -= 1
@@ -168,6 +251,9 @@ def _leans(page: Page, position: int) -> bool:
     """Whether a sentence cannot stand first: code, an item after its list's introduction, an answer
     after its question."""
     here, before = page.sentences[position], page.sentences[position - 1]
+    block = page.block(position)
+    if block is not None and position > block.first:
+        return True
     if here.kind == "code" or before.text.endswith(("?", "？", "؟")):
         return True
     return (
@@ -186,11 +272,11 @@ def _together(page: Page, position: int, last: int, most: int) -> int:
         and page.sentences[position].kind != "code"
     ):
         return end + 1 if _length(page, range(position, end + 1)) <= most else end
-    if introduces and end < last and page.sentences[end].kind == "item":
-        while end < last and page.sentences[end].kind == "item":
-            if _length(page, range(position, end + 1)) > most:
-                break
-            end += 1
+    block = page.block(end if introduces and end < last else position)
+    while block and end < min(last, block.last):
+        if _length(page, range(position, end + 1)) > most:
+            break
+        end += 1
     return end
 
 

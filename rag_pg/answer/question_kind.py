@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from rag_pg.text import content_words
+
+LEAST_OF_A_SIDE = 0.9  # of the words of a thing that is compared, that its passage has
+LEAST_OF_A_PART = 0.6  # of the words of a part of a question, that its passage has
+
 QuestionKind = Literal["how_to", "definition", "quantity", "fact"]
 
 # How something is done: the reader wants steps, code, a list. Not "how many", "how long".
@@ -26,6 +31,14 @@ _HOW_TO = re.compile(
 _QUANTITY = re.compile(
     r"""\W*(?:(?:for|in|at|after|about|to|since)\s+)?(?:
       how\s+(?:much|many|long|often|old|far|big|large|high|tall|fast)\b
+    | what\s+(?:does|do|did|will|would)\b.*\bcosts?\b | was\s+kostet | quel\s+est\s+le\s+prix
+    | (?:what(?:'s|’s|\s+is|\s+are|\s+was|\s+were)|wie\s+ist|was\s+ist|quel(?:le)?\s+est
+        |cuál\s+es|qual\s+è)\s+
+      (?:the|der|die|das|le|la|el|il)\s+(?:[\w-]+\s+){0,2}?
+      (?:price|costs?|fee|salary|budget|number|amount|percentage|rate|limit|size|length|width|height
+        |weight|distance|age|population|temperature|duration|timeout|interval|port
+        |preis|kosten|anzahl|größe|länge|dauer|höhe|prix|nombre|taille|durée|precio|número|prezzo)\b
+      (?!\s+(?:class|type|object|function|module|package|line)\b)
     | wie\s*(?:viele?|lang|lange|oft|alt|groß|hoch|teuer|weit)\b
     | cuánt[oa]s?\b | combien\b | quant[oiae]s?\b
     | сколько\b | 多少 | 几个 | いくつ | いくら
@@ -44,6 +57,31 @@ _NUMBER = re.compile(
     | один|одна|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*
     )\b""",
     re.IGNORECASE | re.VERBOSE,
+)
+_VALUE = re.compile(  # a value that is looked up, no definition
+    r"\W*(?:what(?:'s|’s|\s+is|\s+are|\s+was|\s+were)|was\s+ist|was\s+sind|quel(?:le)?s?\s+(?:est|sont))\s+"
+    r"(?:the|der|die|das|le|la|les)\s+(?:[\w-]+\s+)?(?:default|standard|name|address|path|command|option"
+    r"|url|date|deadline|maximum|minimum|max|min|latest|newest|current|first|last|highest|lowest"
+    r"|standardwert|vorgabe|adresse|name|datum|frist|valeur)\w*\b",
+    re.IGNORECASE,
+)
+_COMPARED = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:differences?|distinction|unterschiede?|différences?|diferencias?|differenz[ae])\s+"
+        r"(?:between|zwischen|entre|tra|fra)\s+(.+?)\s+(?:and|und|et|y|e)\s+(.+)",
+        r"\bcompare\s+(.+?)\s+(?:and|with|to|against)\s+(.+)",
+        r"\bhow\s+(?:do|does|is|are)\s+(.+?)\s+differ(?:s|ent)?\s+from\s+(.+)",
+        r"(?:\b(?:use|choose|prefer|take|pick|is|are|which\s+is\s+\w+[,:])\s+)?([\w.+#-]+(?:\s[\w.+#-]+)?)"
+        r"\s+(?:vs\.?|versus)\s+(.+)",
+        r"\b(?:use|choose|prefer|take|pick)\s+(.+?)\s+(?:or|over|instead\s+of|rather\s+than)\s+(.+)",
+    )
+]
+_NEXT_PART = re.compile(
+    r"[?？]\s*(?:and\s+|und\s+|et\s+|y\s+)?(?=\S)|,?\s+(?:and|und|et|y)\s+(?=(?:what|how|where|when|who|why|which"
+    r"|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
+    r")\b)",
+    re.IGNORECASE,
 )
 _DEFINITION = re.compile(
     r"""\W*(?:
@@ -70,7 +108,29 @@ def question_kind(question: str) -> QuestionKind:
         return "quantity"
     if _HOW_TO.match(question):
         return "how_to"
+    if _VALUE.match(question):
+        return "fact"
     return "definition" if _DEFINITION.match(question) else "fact"
+
+
+def compared_things(question: str) -> list[str]:
+    """Return the two things that a question compares; none where it compares nothing."""
+    for pattern in _COMPARED:
+        if match := pattern.search(question):
+            sides = [re.split(r"[?,;]| in terms ", side)[0] for side in match.groups()]
+            own = [set(content_words(side)) for side in sides]
+            if all(own) and not own[0] & own[1]:
+                return sides
+    return []
+
+
+def question_parts(question: str) -> tuple[list[list[str]], float]:
+    """Return the words of each of two things that a question compares, or of each of its parts, and
+    the share of them that a passage must have to speak of it; ([], 1) where it has one part."""
+    if sides := [[*content_words(side)] for side in compared_things(question)]:
+        return sides, LEAST_OF_A_SIDE
+    parts = [[*content_words(part)] for part in _NEXT_PART.split(question)]
+    return (parts, LEAST_OF_A_PART) if len(parts) > 1 and all(parts) else ([], 1.0)
 
 
 def has_number(text: str) -> bool:

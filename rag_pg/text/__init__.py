@@ -3,6 +3,16 @@
 Pure functions of strings that two packages or more need.
 """
 
+from rag_pg.text.blocks import (
+    UNDERLINE,
+    Block,
+    Table,
+    find_lists,
+    find_tables,
+    is_row,
+    item_mark,
+    read_cells,
+)
 from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
@@ -36,6 +46,8 @@ __all__ = [
     "KEY",
     "LONGEST",
     "RULE",
+    "UNDERLINE",
+    "Block",
     "Fence",
     "Kind",
     "Link",
@@ -43,21 +55,27 @@ __all__ = [
     "Markup",
     "Sentence",
     "Span",
+    "Table",
     "clean_text",
     "code_spans",
     "content_words",
     "drop_near_duplicates",
     "embedded_text",
     "estimate_tokens",
+    "find_lists",
     "find_markup",
+    "find_tables",
     "first_title",
     "in_context",
     "is_function_word",
+    "is_row",
+    "item_mark",
     "neutralise",
     "new_keys",
     "parse_markdown",
     "plain",
     "plain_heading",
+    "read_cells",
     "same_word",
     "separated_rows",
     "split_sentences",

@@ -237,7 +237,7 @@ def test_code_that_a_chunk_cut_in_two_is_fenced_again() -> None:
 def test_the_page_around_a_hit_is_shown_with_it() -> None:
     page = "## Files\n\nUpload many files at once.\n\nThey arrive as a list.\n\n## Other\n\nRain."
     got = ask("Where do I upload many files?", "Upload many files at once.", around=page)
-    assert got.text == "**Upload many files at once.** [1]\n\nThey arrive as a list."
+    assert got.text == "Files\n\n**Upload many files at once.** [1]\n\nThey arrive as a list."
 
 
 def test_a_how_to_without_code_goes_on_to_the_code_that_fits_best() -> None:

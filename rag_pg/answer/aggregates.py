@@ -1,0 +1,168 @@
+"""What is counted over the rows of a table: sum, average, maximum, minimum, number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Context, Decimal, localcontext
+from typing import Literal
+
+from rag_pg.text import Table, content_words, same_word, words
+
+Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
+
+MOST_ROWS = 60  # that something is counted over: they are shown
+_NUMBER = re.compile(
+    r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
+)
+_TOTAL = re.compile(r"(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somme|suma|totale?")
+_NO_QUANTITY = re.compile(
+    r"version|release|id|nr|no|number|phone|zip|plz|code|year|jahr|date|datum"
+)
+_ASKED: dict[Aggregate, str] = {
+    "sum": r"sum|total|totals|altogether|combined|summe|gesamt\w*|insgesamt|somme|suma|totale?",
+    "average": r"average|mean|durchschnitt\w*|mittelwert|moyenne?|promedio",
+    "maximum": r"maximum|max|highest|largest|biggest|greatest|most expensive|longest|höchste\w*"
+    r"|größte\w*|teuerste\w*|längste\w*|maximale?\w*",
+    "minimum": r"minimum|min|lowest|smallest|cheapest|least expensive|shortest|fewest"
+    r"|niedrigste\w*|kleinste\w*|billigste\w*|günstigste\w*|kürzeste\w*|minimale?\w*",
+    "count": r"how many|number of|wie viele|anzahl|combien de|cuánt[oa]s",
+}
+_OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
+_PRICED = re.compile(r"\b(?:expensive|cheapest|teuerste\w*|billigste\w*|günstigste\w*)\b")
+_PRICES = ("price", "cost", "fee", "preis", "kosten", "prix", "precio")
+_OF_TABLES = (
+    "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
+    "expensive", "together", "overall", "alle", "allen", "tabelle", "liste", "zeile", "spalte",
+    "wert", "betrag",
+)  # fmt: skip
+
+
+def asked_aggregate(question: str) -> Aggregate | None:
+    """Return what a question wants to be counted over the rows of a table, None: nothing."""
+    text = " ".join(question.casefold().split())
+    found = {name for name, pattern in _ASKED.items() if re.search(rf"\b(?:{pattern})\b", text)}
+    if "count" in found and len(found) > 1:  # the total number of
+        found -= {"count"} if found & {"average", "maximum", "minimum"} else {"sum"}
+    return found.pop() if len(found) == 1 else None
+
+
+def without_operation(question: str) -> str:
+    """Return a question without the words of what is counted."""
+    return " ".join(_OPERATION.sub(" ", question).split())
+
+
+def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[int]] | None:
+    """Return what is asked of a whole table, in words, and the sentences of the rows that it is
+    true of; None where that cannot be told for certain.
+
+    That is where no column or several are meant, the question has a word that neither the names of
+    the columns nor `about` (what stands above the table) have, or one that stands in some rows
+    alone, a cell is no number or has another unit, or thousands cannot be told from decimals.
+    """
+    wanted = asked_aggregate(question)
+    if wanted is None or not 1 < len(table.rows) <= MOST_ROWS:
+        return None
+    if any(_TOTAL.match(cell.casefold()) for row in table.cells for cell in row[:1]):
+        return None
+    asked = content_words(without_operation(question))
+    meant = _meant(table, asked)
+    if _PRICED.search(question.casefold()):
+        meant = _meant(table, _PRICES)
+    known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES]
+    if not all(any(same_word(word, other) for other in known) for word in asked):
+        return None
+    if wanted == "count":
+        return _count(asked, table) if meant == [0] else None
+    columns = [(n, found) for n in meant if (found := _numbers(table, n))]
+    if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
+        return None
+    column, (numbers, unit) = columns[0]
+    name = table.names[column].casefold()
+    if _OPERATION.search(name) or any(_NO_QUANTITY.fullmatch(word) for word in words(name)):
+        return None
+    value = _calculated(wanted, numbers)
+    best = [n for n, number in enumerate(numbers) if number == value]
+    shown = f"{wanted} of {table.names[column]}: {unit.format(f'{value:f}')}"
+    if wanted not in ("maximum", "minimum"):
+        return f"{shown} ({len(numbers)} rows)", table.rows
+    which = ", ".join(table.cells[n][0] for n in best) if column else ""
+    rows = [table.rows[n] for n in best]
+    return f"{shown} ({f'{which}; ' if which else ''}{len(numbers)} rows)", rows
+
+
+def _calculated(wanted: Aggregate, numbers: Sequence[Decimal]) -> Decimal:
+    """An aggregate, exact but for a mean without end, which has four decimals more."""
+    if wanted in ("maximum", "minimum"):
+        return max(numbers) if wanted == "maximum" else min(numbers)
+    with localcontext(Context(prec=200)):
+        total = sum(numbers, Decimal())
+        if wanted == "sum":
+            return total
+        exponent = total.as_tuple().exponent
+        mean = round(total / len(numbers), 4 - (exponent if isinstance(exponent, int) else 0))
+        return mean.normalize() if mean != mean.to_integral() else mean.to_integral()
+
+
+def _count(asked: Sequence[str], table: Table) -> tuple[str, Sequence[int]] | None:
+    """How many rows there are, where each is of something else and none is left out."""
+    different = {row[0].casefold() for row in table.cells}
+    if len(different) < len(table.cells) or _restricts(asked, table, None):
+        return None
+    return f"number of {table.names[0]}: {len(table.rows)}", table.rows
+
+
+def _meant(table: Table, asked: Sequence[str]) -> list[int]:
+    """The columns of whose names a question has a word."""
+    return [n for n, name in enumerate(table.names) if _names(name, asked)]
+
+
+def _names(name: str, asked: Sequence[str]) -> bool:
+    return any(same_word(one, other) for one in content_words(name) for other in asked)
+
+
+def _restricts(asked: Sequence[str], table: Table, column: int | None) -> bool:
+    """Whether a question has a word that stands in some rows alone, but for what is counted."""
+    rest = [word for word in asked if not any(_names(name, [word]) for name in table.names)]
+    inside = {
+        word
+        for row in table.cells
+        for n, cell in enumerate(row)
+        for word in words(cell)
+        if n != column
+    }
+    return any(same_word(word, other) for word in rest for other in inside)
+
+
+def _numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:
+    """The numbers of a column and how they are written with their unit; None where one is none, or
+    not all have the same unit."""
+    found = [match for row in table.cells if (match := _NUMBER.fullmatch(row[column].strip()))]
+    if len(found) < len(table.cells) or len({(m[1], m[3]) for m in found}) != 1:
+        return None
+    numbers = [match[2].strip() for match in found]
+    mark = _decimal_mark(numbers)
+    if mark is None:
+        return None
+    first = found[0]
+    before, after = first.string[: first.start(2)], first.string[first.start(2) + len(numbers[0]) :]
+    unit = "{}".join(part.replace("{", "{{").replace("}", "}}") for part in (before, after))
+    return [_read_number(number, mark) for number in numbers], unit
+
+
+def _decimal_mark(numbers: Sequence[str]) -> str | None:
+    """Which mark parts decimals in all of some numbers; None where that cannot be told: 1,234."""
+    possible = [mark for mark in ".," if all(re.fullmatch(_form(mark), n) for n in numbers)]
+    if len(possible) == 2 and any("." in n or "," in n for n in numbers):
+        return None
+    return possible[0] if possible else None
+
+
+def _form(mark: str) -> str:
+    thousands = r"[,'’ \u00a0\u202f]" if mark == "." else r"[.'’ \u00a0\u202f]"
+    return rf"[+−-]?(?:\d{{1,3}}(?:{thousands}\d{{3}})+|\d+)(?:{re.escape(mark)}\d+)?"
+
+
+def _read_number(number: str, mark: str) -> Decimal:
+    whole, _, decimals = number.replace("−", "-").partition(mark)
+    return Decimal(re.sub(r"[^\d+-]", "", whole) + (f".{decimals}" if decimals else ""))

@@ -1,0 +1,132 @@
+"""The tables and lists of a text, by its sentences. Pure.
+
+A table is Markdown's, or a list whose items name their columns, as sheets are loaded: "- Plan: Pro;
+Price: 5 €".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from rag_pg.text.plain import plain
+from rag_pg.text.sentences import Sentence
+
+# The line under the head of a table, from the end of its head on.
+UNDERLINE = re.compile(r"[ \t]*\n[ \t>]*[|: \t]*-[|: \t-]*(?:\n|\Z)")
+
+_BAR = re.compile(r"(?<!\\)\|")
+_NAMED = re.compile(r"([^:;]{1,60}): ([^;]*)(?:; |$)")
+_BULLET = re.compile(r"(?m)^([ \t]*)(?:>[ \t]*)*(?:[-*+•‣◦–]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+\Z")
+_INDENT = re.compile(r"[ \t]*")
+_HEADING = re.compile(r"(?m)^#{1,6}\s")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """The sentences [first, last) of a list, or of a table with its head; `starts`: with which of
+    them each item or row begins."""
+
+    first: int
+    last: int
+    starts: Sequence[int]
+    what: Literal["items", "rows"]
+    indent: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """The sentences [first, last) of a page that are a table: names of its columns, and of each row
+    its sentence and its cells, as many as names. is_headed: the first sentence is the head."""
+
+    first: int
+    last: int
+    names: Sequence[str]
+    rows: Sequence[int]
+    cells: Sequence[Sequence[str]]
+    is_headed: bool
+
+
+def read_cells(row: str) -> list[str]:
+    """Return the cells of a row of a Markdown table, without markup."""
+    inner = re.sub(r"\A\s*\||(?<!\\)\|\s*\Z", "", row)
+    return [plain(cell.replace("\\|", "¦")).replace("¦", "|") for cell in _BAR.split(inner)]
+
+
+def is_row(sentence: Sentence) -> bool:
+    return sentence.kind == "item" and sentence.text.startswith("|")
+
+
+def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
+    """Return the tables of a text in order; rows whose head is not there are none."""
+    found = []
+    at = 0
+    while at + 1 < len(sentences):
+        if is_row(sentences[at]) and UNDERLINE.match(text, sentences[at].stop):
+            names, start, read = read_cells(sentences[at].text), at + 1, read_cells
+        elif names := [name for name, _ in _NAMED.findall(sentences[at].text)]:
+            start, read = at, lambda row: [value for _, value in _NAMED.findall(row)]
+        else:
+            at += 1
+            continue
+        last = start + 1
+        while last < len(sentences) and _continues(text, sentences, last, names, start > at):
+            last += 1
+        rows = range(start, last)
+        cells = [read(sentences[row].text) for row in rows]
+        is_whole = all(len(row) == len(names) for row in cells)
+        if start > at or (len(rows) > 1 and is_whole and sentences[at].kind == "item"):
+            cells = [[*row, *[""] * len(names)][: len(names)] for row in cells]
+            found.append(
+                Table(
+                    first=at, last=last, names=names, rows=rows, cells=cells, is_headed=start > at
+                )
+            )
+            at = last
+        else:
+            at += 1
+    return found
+
+
+def _continues(
+    text: str, sentences: Sequence[Sentence], at: int, names: Sequence[str], is_headed: bool
+) -> bool:
+    """Whether sentence `at` is a further row of the table before it."""
+    gap = text[sentences[at - 1].stop : sentences[at].start]
+    if is_headed:
+        return is_row(sentences[at]) and not gap.strip() and gap.count("\n") == 1
+    own = [name for name, _ in _NAMED.findall(sentences[at].text)]
+    return own == list(names) and not re.search(r"\n\s*[^\s*+-]", gap)
+
+
+def find_lists(text: str, sentences: Sequence[Sentence]) -> list[Block]:
+    """Return the lists of a text, each with what is nested in its items."""
+    found: list[Block] = []
+    for at, sentence in enumerate(sentences):
+        before = text[max(0, sentence.start - 80) : sentence.start]
+        gap = text[sentences[at - 1].stop : sentence.start] if at else ""
+        indent = len(_INDENT.match(text, text.rfind("\n", 0, sentence.start) + 1)[0])  # type: ignore[index]
+        mark = item_mark(before)
+        block = found[-1] if found and found[-1].last == at and not _HEADING.search(gap) else None
+        if block is not None and mark is not None and indent <= block.indent:
+            if mark.strip() == "1.":  # another list
+                found.append(Block(first=at, last=at + 1, starts=[at], indent=indent, what="items"))
+            else:
+                found[-1] = replace(block, last=at + 1, starts=[*block.starts, at])
+        elif block is not None and (
+            sentence.kind == "item" or indent > block.indent or "\n" not in gap
+        ):
+            found[-1] = replace(block, last=at + 1)
+        elif mark is not None:
+            found.append(Block(first=at, last=at + 1, starts=[at], indent=indent, what="items"))
+    return found
+
+
+def item_mark(before: str) -> str | None:
+    """The mark of the list item that begins behind `before`; None within an item or a table."""
+    match = _BULLET.search(before)
+    if not match:
+        return None
+    return " " * ((len(match[1].expandtabs(4)) + 1) // 2) + f"{match[2] or '-'} "

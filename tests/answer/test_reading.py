@@ -1,0 +1,344 @@
+"""What an answer without a model shows of tables, lists, editions and questions of two parts."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from passages import WordEmbedder, hit
+
+from rag_pg.answer.aggregates import aggregate, asked_aggregate
+from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.freshness import source_date
+from rag_pg.answer.passage import Page, thin, window
+from rag_pg.answer.question_kind import question_kind, question_parts
+from rag_pg.text import find_lists, find_tables, split_sentences
+from rag_pg.types import Answer, Hit
+
+PLANS = (
+    "The plans of the cloud are these:\n\n"
+    "| Plan | Price | Users |\n|:-----|------:|-------|\n"
+    "| Free | 0.00 € | 1 |\n| Pro | 29.50 € | 10 |\n| **Team** | 99.90 € | 50 |\n\n"
+    "Prices are without taxes."
+)
+HEAD = "| Plan | Price | Users |\n| --- | --- | --- |\n"
+
+
+def ask(question: str, *contents: str | Hit) -> Answer:
+    found = [hit(c, number=n) if isinstance(c, str) else c for n, c in enumerate(contents, 1)]
+    return answer_extractive(question, found, embedder=WordEmbedder())
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def test_the_row_that_answers_stands_under_its_head() -> None:
+    got = ask("What does the Pro plan of the cloud cost?", PLANS)
+    assert got.text.startswith(
+        f"The plans of the cloud are these:\n\n{HEAD}| Free | 0.00 € | 1 |\n"
+        "| **Pro** | **29.50 €** | **10** [1] |\n| Team | 99.90 € | 50 |"
+    )
+    assert got.citations[0].quote == "| Pro | 29.50 € | 10 |"
+
+
+def test_of_a_long_table_the_head_and_the_rows_that_answer_are_shown() -> None:
+    rows = "".join(f"| Colour {n} | {n} kg of paint | red |\n" for n in range(1, 40))
+    got = ask("How much paint has Colour 17?", f"| Name | Weight | Hue |\n|---|---|---|\n{rows}")
+    assert got.text == (
+        "| Name | Weight | Hue |\n| --- | --- | --- |\n"
+        "| **Colour 17** | **17 kg of paint** | **red** [1] |"
+    )
+    assert list(got.notes) == ["1 of 39 rows are shown"]
+
+
+def test_a_further_source_names_the_columns_of_its_row() -> None:
+    first = "The Pro plan of the cloud costs 29.50 euros."
+    got = ask("What does the Pro plan of the cloud cost?", first, PLANS.partition("\n\n")[2])
+    if len(got.citations) > 1:
+        assert got.text.endswith("Plan: Pro; Price: 29.50 €; Users: 10 [2]")
+
+
+@given(
+    st.lists(
+        st.lists(st.text("ab |`\\", max_size=5), min_size=2, max_size=2), min_size=1, max_size=5
+    )
+)
+def test_any_cells_are_read_and_shown(cells: list[list[str]]) -> None:
+    rows = "\n".join(f"| {' | '.join(row)} |" for row in [["One", "Two"], ["---", "---"], *cells])
+    page = Page.read(rows)
+    for position in range(len(page.sentences)):
+        reduced, positions, _ = thin(page, [position], "a", 20)
+        span = window(reduced, positions or [0], limit=60, lead=True)
+        assert reduced.show(span, cited=positions, number=1)
+
+
+# --- what is counted -----------------------------------------------------------------------------
+
+
+def counted(question: str, text: str, about: str = "") -> tuple[str, list[int]] | None:
+    (table,) = find_tables(text, split_sentences(text))
+    found = aggregate(question, table, about)
+    return found and (found[0], list(found[1]))
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("What is the total price of all plans?", "sum of Price: 129.40 € (3 rows)"),
+        ("What is the highest price?", "maximum of Price: 99.90 € (Team; 3 rows)"),
+        ("Which plan is the cheapest?", "minimum of Price: 0.00 € (Free; 3 rows)"),
+        ("What is the average number of users?", None),
+        ("What is the maximum number of users?", "maximum of Users: 50 (Team; 3 rows)"),
+        ("How many plans are there?", "number of Plan: 3"),
+        ("How many users does a plan have?", None),
+        ("What is the total price of Pro?", None),
+        ("What is the total price in Norway?", None),
+        ("What is the total?", None),
+        ("What is the price?", None),
+        ("What is the highest and the lowest price?", None),
+    ],
+)
+def test_what_is_counted_or_not(question: str, result: str | None) -> None:
+    found = counted(question, PLANS)
+    if question == "What is the average number of users?":
+        assert asked_aggregate(question) == "average"
+        assert found and found[0].startswith("average of Users: 20.3333")
+    else:
+        assert (found[0] if found else None) == result
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["1,234", "2,345"],  # thousands, or thousandths
+        ["5 €", "7 $"],
+        ["5", "n/a"],
+        ["5", ""],
+        ["1.5", "1,5"],
+        ["10:30", "11:30"],
+        ["2024-01-01", "2024-01-02"],
+    ],
+)
+def test_what_cannot_be_told_is_not_counted(rows: list[str]) -> None:
+    table = "| Name | Price |\n|---|---|\n" + "".join(
+        f"| {'ab'[n]} | {row} |\n" for n, row in enumerate(rows)
+    )
+    assert counted("What is the total price?", table) is None
+
+
+def test_a_row_of_totals_and_a_column_of_versions_are_not_counted() -> None:
+    table = "| Name | Price |\n|---|---|\n| a | 5 |\n| b | 6 |\n| Total | 11 |\n"
+    assert counted("What is the total price?", table) is None
+    table = "| Name | Version |\n|---|---|\n| a | 2.9 |\n| b | 2.10 |\n"
+    assert counted("What is the highest version?", table) is None
+
+
+_UNITS = st.sampled_from([("", ""), ("", " €"), ("$", ""), ("EUR ", ""), ("", " kg"), ("", "%")])
+
+
+@given(
+    st.lists(st.decimals("-99999", "99999", places=2), min_size=2, max_size=20),
+    _UNITS,
+    st.sampled_from([(",", "."), (".", ","), ("", "."), (" ", ",")]),
+)
+def test_aggregates_are_exact(
+    numbers: list[Decimal], unit: tuple[str, str], marks: tuple[str, str]
+) -> None:
+    def written(number: Decimal) -> str:
+        shown = f"{number:,.2f}".translate({ord(","): marks[0], ord("."): marks[1]})
+        return f"{unit[0]}{shown}{unit[1]}"
+
+    rows = "".join(f"| item {n} | {written(number)} |\n" for n, number in enumerate(numbers))
+    text = f"| Item | Weight |\n|---|---|\n{rows}"
+
+    def result(question: str) -> Fraction:
+        found = counted(question, text)
+        assert found, text
+        shown = found[0].partition(": ")[2].rpartition(" (")[0].removeprefix(unit[0])
+        return Fraction(shown.removesuffix(unit[1]))
+
+    exact = [Fraction(number) for number in numbers]
+    assert result("What is the total weight?") == sum(exact)
+    assert result("What is the maximum weight?") == max(exact)
+    assert result("What is the lowest weight?") == min(exact)
+    mean = result("What is the average weight?")
+    assert abs(mean - statistics.mean(exact)) <= Fraction(1, 2 * 10**6)
+
+
+def test_what_is_counted_stands_above_the_whole_table() -> None:
+    got = ask("What is the total price of all plans of the cloud?", PLANS)
+    assert got.text == (
+        f"**sum of Price: 129.40 € (3 rows)** [1]\n\n{HEAD}| Free | 0.00 € | 1 |\n"
+        "| Pro | 29.50 € | 10 |\n| Team | 99.90 € | 50 |"
+    )
+    assert got.citations[0].quote in PLANS and "29.50" in got.citations[0].quote
+
+
+def test_a_sheet_is_a_table() -> None:
+    text = "- Name: Ann; Days: 28\n- Name: Bob; Days: 30\n- Name: Eve; Days: 30"
+    assert counted("What is the average of the days?", text) == (
+        "average of Days: 29.3333 (3 rows)",
+        [0, 1, 2],
+    )
+    assert counted("Who has the highest days?", text) == (
+        "maximum of Days: 30 (Bob, Eve; 3 rows)",
+        [1, 2],
+    )
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+STEPS = (
+    "To install the pump:\n\n1. Close the valve.\n2. Open the lid.\n\n   ```sh\n   lid --open\n"
+    "   ```\n\n3. Mount the pump. It clicks.\n   - gently\n4. Close the lid.\n\nDone."
+)
+
+
+def test_steps_begin_at_the_first_with_what_introduces_them() -> None:
+    got = ask("How do I mount the pump?", STEPS)
+    assert got.text.startswith(
+        "To install the pump:\n1. Close the valve.\n2. Open the lid.\n\n```sh\nlid --open\n```\n\n"
+        "3. **Mount the pump.** [1] It clicks.\n  - gently\n4. Close the lid."
+    )
+
+
+def test_of_a_long_list_the_items_that_answer_are_shown_and_told() -> None:
+    items = "".join(f"- The fruit {n} grows in garden {n} of the town.\n" for n in range(1, 40))
+    got = ask("Where does fruit 23 grow?", f"These fruits are grown:\n\n{items}")
+    assert got.text == (
+        "These fruits are grown:\n- **The fruit 23 grows in garden 23 of the town.** [1]"
+    )
+    assert list(got.notes) == ["1 of 39 items are shown"]
+
+
+def test_lists_end_where_another_begins() -> None:
+    text = "1. a\n2. b\n\n1. c\n\nText.\n\n- d\n  more of d\n  - e\n- f\n\n## Head\n\n- g"
+    sentences = split_sentences(text)
+    found = [[sentences[at].text for at in block.starts] for block in find_lists(text, sentences)]
+    assert found == [["a", "b"], ["c"], ["d\n  more of d", "f"], ["g"]]
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What does the service cost?", "quantity"),
+        ("What is the maximum number of workers?", "quantity"),
+        ("What is the price of the service?", "quantity"),
+        ("What is the default port?", "quantity"),
+        ("What is the default value of shared_buffers?", "fact"),
+        ("What is the latest version?", "fact"),
+        ("Was kostet das?", "quantity"),
+        ("What is a port?", "definition"),
+        ("What is the Number class?", "definition"),
+        ("What is CORS?", "definition"),
+        ("What does autovacuum do?", "definition"),
+    ],
+)
+def test_a_question_for_a_value_is_no_definition(question: str, kind: str) -> None:
+    assert question_kind(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("What is the difference between cats and dogs?", [["cats"], ["dogs"]]),
+        ("Compare red wine with white beer.", [["red", "wine"], ["white", "beer"]]),
+        ("HNSW vs IVFFlat?", [["hnsw"], ["ivfflat"]]),
+        ("Should I use threads or processes?", [["threads"], ["processes"]]),
+        ("Was ist der Unterschied zwischen Hund und Katze?", [["hund"], ["katze"]]),
+        ("What is a fox and where does it live?", [["fox"], ["live"]]),
+        ("What is bread and butter?", []),
+        ("Is it red or blue?", []),
+    ],
+)
+def test_the_parts_of_a_question(question: str, parts: list[list[str]]) -> None:
+    assert question_parts(question)[0] == parts
+
+
+def test_both_sides_of_a_comparison_are_shown() -> None:
+    cats = hit("Cats purr.", title="Cats")
+    dogs = hit("Dogs bark.", number=2, title="Dogs")
+    question = "What is the difference between cats and dogs?"
+    got = answer_extractive(question, [cats, dogs], embedder=None)
+    assert got.text == ("Cats\n\n**Cats purr.** [1]\n\nDogs\n\n**Dogs bark.** [2]")
+    assert [c.title for c in got.citations] == ["Cats", "Dogs"]
+
+
+def test_each_part_of_a_question_has_its_passage() -> None:
+    trip = hit("Book a trip through the portal.", title="Travel")
+    port = hit("The port of the server is 8443.", number=2, title="Server")
+    got = answer_extractive(
+        "What is the port and how do I book a trip?", [trip, port], embedder=None
+    )
+    assert got.text == (
+        "Server\n\n**The port of the server is 8443.** [1]\n\n"
+        "Travel\n\n**Book a trip through the portal.** [2]"
+    )
+
+
+def test_a_question_is_not_marked_and_its_answer_is() -> None:
+    page = "When is the office open?\n\nIt is open from nine to five."
+    got = ask("When is the office open?", page)
+    assert "**When" not in got.text and "**It is open from nine to five.** [1]" in got.text
+
+
+def test_the_number_is_marked_with_what_it_is_of() -> None:
+    got = ask(
+        "What is the port?", "- port: The port of the server. The default is 8443.\n- host: x"
+    )
+    assert got.text.startswith(
+        "- **port: The port of the server.** [1] **The default is 8443.** [1]"
+    )
+
+
+# --- editions ------------------------------------------------------------------------------------
+
+
+def policy(number: int, figure: int, metadata: dict[str, str], uri: str = "") -> Hit:
+    text = f"Hotels are paid up to {figure} euros per night in every city of the company."
+    return replace(hit(text, number=number, title="Policy", uri=uri), metadata=metadata)
+
+
+@pytest.mark.parametrize("newest", [1, 2])
+@pytest.mark.parametrize("by", ["metadata", "name"])
+def test_of_editions_that_contradict_the_newer_is_first_and_the_older_named(
+    newest: int, by: str
+) -> None:
+    days = {newest: "2025-03-01", 3 - newest: "2023-01-01"}
+    pages = [
+        policy(n, 150 if n == newest else 120, {"effective_date": days[n]})
+        if by == "metadata"
+        else policy(n, 150 if n == newest else 120, {}, f"policy-{days[n]}.md")
+        for n in (1, 2)
+    ]
+    got = ask("How much is paid for hotels per night?", *pages)
+    assert got.text.startswith("Policy\n\n**Hotels are paid up to 150 euros")
+    assert "Older, of 2023-01-01: Policy: Hotels are paid up to 120 euros" in got.text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name", "text", "day"),
+    [
+        ({"date": "2024-05-01"}, "a-2023.md", "", "2024-05-01"),
+        ({}, "notes/2023-07-04.md", "Last updated: 2024-05-01", "2023-07-04"),
+        ({}, "report 2023", "", "2023-01-01"),
+        ({}, "a.md", "Last updated: 2024-05-01.", "2024-05-01"),
+        ({}, "a.md", "Stand: 3.5.2024", "2024-05-03"),
+        ({}, "a.md", "It opened on 2024-05-01.", None),
+        ({}, "port-20245.md", "Valid in 9999.", None),
+        ({}, "a.md", "Updated 31.2.2024", None),
+    ],
+)
+def test_the_date_of_a_source(
+    metadata: dict[str, str], name: str, text: str, day: str | None
+) -> None:
+    found = source_date(metadata, name, text)
+    assert (found and found.isoformat()) == day
