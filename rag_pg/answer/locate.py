@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.freshness import source_date
 from rag_pg.errors import BudgetExceeded
 from rag_pg.types import CheckedQuote, Citation
 
@@ -40,6 +41,9 @@ def locate_quotes(
                 page_kind=row.page_kind,
                 status=row.status,
                 similarity=row.similarity,
+                as_of=source_date(
+                    row.metadata or {}, f"{citation.title}\n{citation.uri}", citation.quote
+                ),
             )
             if row.status != "misattributed"
             else replace(citation, status=row.status, similarity=row.similarity),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rag_pg.cli.markdown import LiveMarkdown, markdown_lines
 from rag_pg.cli.terminal import (
     Part,
     is_terminal,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MINUTE = 60.0  # seconds between two lines about progress
-_MARKED = re.compile(r"\*\*(?=\S)(.+?)\*\*(?= \[\d)", re.DOTALL)
+WIDEST = 100  # columns of an answer: longer lines are hard to read
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
@@ -86,45 +86,50 @@ def _beginning(content: str, line_width: int) -> str:
 
 
 def print_answer(answer: Answer) -> None:
-    """Print an answer, its sources and how it was made."""
+    """Print an answer, its sources and how it was made: as Markdown in a pipe."""
     if is_terminal(sys.stdout):
-        write(*_highlight(answer.markdown()))
+        _print_lines(markdown_lines(answer.text, _answer_width()))
+        _print_sources(answer)
     else:
-        write(answer.text)
-        if answer.citations or answer.tool_results:
-            write()
-        for c in answer.sources:
-            page = f"{c.page_kind} {c.page}" if c.page_kind else ""
-            doubt = "" if c.is_proven else c.status or ""
-            write(f"  [{c.number}] " + " · ".join(filter(None, (c.uri, c.heading, page, doubt))))
-        for result in answer.tool_results:
-            write(f"  [{result.number}] {result.call}")
+        write(answer.markdown())
     _tell_how(answer)
 
 
 def print_events(events: Iterable[Event]) -> None:
     """Print an answer while it is written, then its sources and how it was made."""
-    shown = ""
+    shown, live = "", LiveMarkdown()
     for event in events:
         if event.kind == "token":
-            write(event.text, end="")
             shown += event.text
+            _print_lines(live.feed(event.text, _answer_width()))
         elif event.answer is not None:
-            answer, rest = event.answer, event.answer.markdown()
-            if shown and answer.text == shown:
-                rest = rest[len(shown) :]
-            elif shown:
-                write("\n\n", ("The answer was changed:", "bold"), "\n")
-            write(*_highlight(rest))
+            answer = event.answer
+            _print_lines(live.close(_answer_width()))
+            if shown and answer.text != shown:
+                write("\n", ("The answer was changed:", "bold"), "\n")
+            if answer.text != shown:
+                _print_lines(markdown_lines(answer.text, _answer_width()))
+            _print_sources(answer)
             _tell_how(answer)
 
 
-def _highlight(text: str) -> Iterator[Part]:
-    """Yield a text in parts, where **a cited sentence** [1] is bold instead of between asterisks
-    on a terminal with colours."""
-    plain = not is_terminal(sys.stdout) or os.environ.get("NO_COLOR")
-    for number, part in enumerate([text] if plain else _MARKED.split(text)):
-        yield (part, "bold") if number % 2 else part
+def _answer_width() -> int:
+    return min(width(), WIDEST)
+
+
+def _print_lines(lines: Iterable[Sequence[Part]]) -> None:
+    for line in lines:
+        write(*line)
+
+
+def _print_sources(answer: Answer) -> None:
+    """Print the sources of an answer, each with its section, page, date and uri."""
+    rows = {c.number: c.names for c in answer.sources}
+    rows |= {r.number: [r.call] for r in answer.tool_results}
+    if rows:
+        write("\n", ("Sources", "bold"))
+    for number, parts in sorted(rows.items()):
+        write_filled(" · ".join(parts), f"[{number}] ")
 
 
 def _tell_how(answer: Answer) -> None:
@@ -133,7 +138,7 @@ def _tell_how(answer: Answer) -> None:
     elif answer.reason and not answer.found:
         write_message((answer.reason, "dim"))
     for remark in answer.notes:
-        note(remark)
+        write_message((f"note: {remark}", "dim"))
     makers = dict.fromkeys(filter(None, (answer.model, answer.strategy)))
     write_message((f"answered by {', strategy '.join(makers)}", "dim"))
 

@@ -31,10 +31,12 @@ class Citation:
     chunk_id: of the best chunk of the source; chunk_ids: all that were joined in it.
     chunk_start, chunk_stop: of the quote in the content of chunk_id, None where it reaches beyond
     it. document_start, document_stop: in the document's text of `version`; None where its chunks
-    were brought ready-made. page: the page, slide or sheet (`page_kind`) on which the quote begins,
+    were brought ready-made. page:
+    the page, slide or sheet (`page_kind`) on which the quote begins,
     from 1. status: of rag.check_citation; exact and normalised are proven. similarity: 0 to 1, the
     share of the quote that stands in the source without a break. supports: whether the source says
     the statement, by itself or as a part of what is cited together; None where that cannot be told.
+    as_of: from when its document holds, by its metadata, its name or the quote.
     """
 
     number: int
@@ -57,6 +59,17 @@ class Citation:
     status: CitationStatus | None = None
     similarity: float | None = None
     supports: bool | None = None
+    as_of: date | None = None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What names the source: title, section, page, date, uri, and a doubt about its quote."""
+        title = "" if self.heading.startswith(self.title) else self.title
+        page = f"{self.page_kind} {self.page}" if self.page_kind else ""
+        day = self.as_of.isoformat() if self.as_of else ""
+        doubt = "" if self.is_proven else self.status or ""
+        parts = [title, self.heading, page, day, self.uri, doubt]
+        return list(dict.fromkeys(filter(None, parts)))
 
     @property
     def is_proven(self) -> bool:
@@ -145,6 +158,9 @@ class Answer:
             first.setdefault(citation.number, citation)
         return [first[number] for number in sorted(first)]
 
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
     def markdown(self) -> str:
         """Return the text, and a section that names its sources by their numbers."""
         lines = {c.number: _source_line(c) for c in self.sources}
@@ -156,17 +172,9 @@ class Answer:
 
 
 def _source_line(citation: Citation) -> str:
-    """Return title, heading, page and uri of a source as a line of Markdown."""
-    title = "" if citation.heading.startswith(citation.title) else citation.title
-    page = f"{citation.page_kind} {citation.page}" if citation.page_kind else ""
-    names = [title, citation.heading, page, citation.uri, _doubt(citation)]
-    shown = [_MARKUP.sub(r"\\\g<0>", " ".join(name.split())) for name in names]
-    return " · ".join(dict.fromkeys(filter(None, shown)))
-
-
-def _doubt(citation: Citation) -> str:
-    """Return the status of a citation that is not proven."""
-    return "" if citation.is_proven else citation.status or ""
+    """Return a source as a line of Markdown."""
+    parts = (" ".join(part.split()) for part in citation.names)
+    return " · ".join(_MARKUP.sub(r"\\\g<0>", part) for part in parts if part)
 
 
 def _result_line(result: ToolResult) -> str:

@@ -83,10 +83,10 @@ def test_a_conversation_and_a_check_go_with_a_strategy(ask: Ask) -> None:
 
 def test_a_terminal_sees_the_answer_while_it_is_written(ask: Ask) -> None:
     done = ask("ask", QUESTION, "--strategy", "single", FORCE_COLOR="1", NO_COLOR="1")
-    assert done.stdout.startswith(f"{ANSWER}\n\n## Sources\n\n- [1] ")
+    assert done.stdout.startswith(f"{ANSWER}\n\nSources\n[1] ")
     assert "passwords.md" in done.stdout and "strategy single" in done.stderr
     piped = ask("ask", QUESTION, "--strategy", "single")
-    assert piped.stdout.startswith(f"{ANSWER}\n\n  [1] passwords.md")
+    assert piped.stdout.startswith(f"{ANSWER}\n\n## Sources\n\n- [1] ")
 
 
 def test_a_function_of_a_module_is_a_strategy(

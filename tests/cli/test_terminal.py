@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -35,16 +36,27 @@ class Stream(io.StringIO):
         return self.terminal
 
 
-def test_a_cited_sentence_is_bold_on_a_terminal_with_colours(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("columns", ["60", "80", "140"])
+def test_an_answer_is_rendered_on_a_terminal_and_markdown_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    marked = "**It is 2**3.** [1] So **it** says."
-    answer = Answer(text=marked, found=True, citations=(), model="m", usage=Usage())
-    for seen, shown in ((True, "\x1b[1mIt is 2**3.\x1b[0m [1]"), (False, "**It is 2**3.** [1]")):
-        monkeypatch.setattr("sys.stdout", stream := Stream(seen))
-        show.print_answer(answer)
-        assert stream.getvalue().startswith(f"{shown} So **it** says.")
+    monkeypatch.setenv("COLUMNS", columns)
+    source = Citation(
+        number=1, chunk_id=1, uri="a.pdf", title="A", heading="B", quote="", page=3,
+        page_kind="page", as_of=date(2024, 5, 1),
+    )  # fmt: skip
+    marked = f"**It is 2**3.** [1] So it {'really ' * 30}says."
+    answer = Answer(text=marked, found=True, citations=[source], model="m", usage=Usage())
+    monkeypatch.setattr("sys.stdout", stream := Stream(True))
+    show.print_answer(answer)
+    got = stream.getvalue()
+    assert got.startswith("\x1b[1mIt is 2**3.\x1b[0m [1] So it really")
+    assert "\x1b[1mSources\x1b[0m\n[1] A · B · page 3 · 2024-05-01 · a.pdf\n" in got
+    assert max(map(len, got.splitlines())) <= int(columns) + len("\x1b[1m\x1b[0m")
+    monkeypatch.setattr("sys.stdout", stream := Stream(False))
+    show.print_answer(answer)
+    assert stream.getvalue() == f"{answer.markdown()}\n"
 
 
 def printed(action: Callable[..., None], *args: Any, seen: bool = False) -> str:
@@ -87,7 +99,7 @@ def test_a_pipe_gets_data_character_by_character(text: str) -> None:
         usage=Usage(),
     )
     printed_answer = printed(show.print_answer, answer)
-    assert printed_answer.startswith(text + "\n\n  [1] " + text)
+    assert printed_answer.startswith(f"{answer.markdown()}\n") and answer.text == text
     assert printed(show.print_fields, {"uri": text}) == f"uri  {text}\n"
 
 
