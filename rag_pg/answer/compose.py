@@ -14,8 +14,16 @@ from rag_pg.answer.freshness import other_figures, source_date
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import Candidate, Evidence, heading_path
 from rag_pg.answer.prompt import cite
-from rag_pg.answer.question_kind import QuestionKind, compared_things, has_number, question_parts
-from rag_pg.text import Sentence, content_words, find_tables, same_word, split_sentences, words
+from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
+from rag_pg.text import (
+    Sentence,
+    compared_things,
+    content_words,
+    find_tables,
+    same_word,
+    split_sentences,
+    words,
+)
 from rag_pg.types import Answer, Citation, Hit, Usage
 
 ReadAround = Callable[[int], str | None]

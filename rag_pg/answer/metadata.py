@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from rag_pg.search import test_in_words
 from rag_pg.types import Answer, Document, MetadataResult
 
 MODEL = "metadata"
@@ -28,9 +28,9 @@ def metadata_answer(result: MetadataResult) -> Answer:
 
 
 def _where(filter: Mapping[str, Any]) -> str:
-    """A filter in words: equality by its value, anything else as it is written."""
+    """A filter in words."""
     parts = [
-        f"{key} {value}" if isinstance(value, str | int | float) else f"{key} {json.dumps(value)}"
+        f"{key} {value}" if isinstance(value, str | int | float) else test_in_words(key, value)
         for key, value in filter.items()
     ]
     return f" with {' and '.join(parts)}" if parts else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from rag_pg.text import content_words
+from rag_pg.text import compared_things, content_words
 
 LEAST_OF_A_SIDE = 0.9  # of the words of a thing that is compared, that its passage has
 LEAST_OF_A_PART = 0.6  # of the words of a part of a question, that its passage has
@@ -65,18 +65,6 @@ _VALUE = re.compile(  # a value that is looked up, no definition
     r"|standardwert|vorgabe|adresse|name|datum|frist|valeur)\w*\b",
     re.IGNORECASE,
 )
-_COMPARED = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:differences?|distinction|unterschiede?|différences?|diferencias?|differenz[ae])\s+"
-        r"(?:between|zwischen|entre|tra|fra)\s+(.+?)\s+(?:and|und|et|y|e)\s+(.+)",
-        r"\bcompare\s+(.+?)\s+(?:and|with|to|against)\s+(.+)",
-        r"\bhow\s+(?:do|does|is|are)\s+(.+?)\s+differ(?:s|ent)?\s+from\s+(.+)",
-        r"(?:\b(?:use|choose|prefer|take|pick|is|are|which\s+is\s+\w+[,:])\s+)?([\w.+#-]+(?:\s[\w.+#-]+)?)"
-        r"\s+(?:vs\.?|versus)\s+(.+)",
-        r"\b(?:use|choose|prefer|take|pick)\s+(.+?)\s+(?:or|over|instead\s+of|rather\s+than)\s+(.+)",
-    )
-]
 _NEXT_PART = re.compile(
     r"[?？]\s*(?:and\s+|und\s+|et\s+|y\s+)?(?=\S)|,?\s+(?:and|und|et|y)\s+(?=(?:what|how|where|when|who|why|which"
     r"|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
@@ -111,17 +99,6 @@ def question_kind(question: str) -> QuestionKind:
     if _VALUE.match(question):
         return "fact"
     return "definition" if _DEFINITION.match(question) else "fact"
-
-
-def compared_things(question: str) -> list[str]:
-    """Return the two things that a question compares; none where it compares nothing."""
-    for pattern in _COMPARED:
-        if match := pattern.search(question):
-            sides = [re.split(r"[?,;]| in terms ", side)[0] for side in match.groups()]
-            own = [set(content_words(side)) for side in sides]
-            if all(own) and not own[0] & own[1]:
-                return sides
-    return []
 
 
 def question_parts(question: str) -> tuple[list[list[str]], float]:

@@ -18,6 +18,7 @@ from rag_pg.search.rewrite import (
     find_period,
     local_time,
     read_history,
+    test_in_words,
 )
 from rag_pg.search.search import Searcher, check_query
 
@@ -38,4 +39,5 @@ __all__ = [
     "local_time",
     "meter_reranker",
     "read_history",
+    "test_in_words",
 ]

@@ -54,7 +54,12 @@ _BOUND = re.compile(
     r"\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
-_FROM = ("since", "starting", "as of", "from")
+_FROM = ("since", "starting", "as of")
+_ONWARDS = re.compile(r"\s*(?:on|onwards?|forwards?)\b", re.IGNORECASE)
+_HOLDS = re.compile(  # what holds from a day on has no end
+    r"\b(?:valid|effective|apply|applies|applied|applicable|force|starting|beginning|available|holds?)\s+\Z",
+    re.IGNORECASE,
+)
 _AFTER = ("after", "later than", "newer than")
 _BEFORE = ("before", "earlier than", "older than", "prior to")
 _TO = ("until", "till", "up to", "through", "by")
@@ -76,7 +81,8 @@ def find_period(question: str, now: datetime) -> Period | None:
 
     "last week" is the calendar week before this one, "the last week", "the past week" and "the last
     7 days" end now. "next Tuesday" is the first one after today, "this Tuesday" that of this week.
-    "since", "after", "before" and "until" leave one end open; "between A and B" spans both.
+    "since", "from … on", "after", "before" and "until" leave one end open; "from 2024" alone is
+    that year; "between A and B" spans both.
 
     Args:
         now: with its time zone.
@@ -94,8 +100,10 @@ def find_period(question: str, now: datetime) -> Period | None:
             text = question[_bound_start(question, start) : stop2]
             exact = first.exact or second.exact
             return Period(text=text, start=first.start, stop=second.stop, exact=exact)
-    text = question[_bound_start(question, start) : stop]
-    if bound in _FROM:
+    begin = _bound_start(question, start)
+    text = question[begin:stop]
+    onwards = _ONWARDS.match(question, stop) or _HOLDS.search(question[:begin])
+    if bound in _FROM or (bound == "from" and onwards):
         return Period(text=text, start=first.start, stop=None, exact=first.exact)
     if bound in _AFTER:
         return Period(text=text, start=first.stop, stop=None, exact=first.exact)

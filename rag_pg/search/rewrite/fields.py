@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from rag_pg.text import words
 
 MOST_VALUES = 500  # of a field that are read, the most frequent
 
+_TESTS = {
+    "$eq": "{}", "$ne": "not {}", "$in": "{}", "$nin": "not {}",
+    "$gt": "above {}", "$gte": "from {} on", "$lt": "before {}", "$lte": "up to {}",
+}  # fmt: skip
 _JOINTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.$\\-]+")
 
 
@@ -52,9 +57,30 @@ class Condition:
         return {self.field: self.test}
 
     @property
+    def in_words(self) -> str:
+        """The condition for people: signed_at from 2026-07-01 on, before 2026-10-01."""
+        return test_in_words(self.field, self.test)
+
+    @property
     def words(self) -> list[str]:
         """The words of the field's name and of the source."""
         return [*_name_words(self.field), *words(self.source)]
+
+
+def test_in_words(field: str, test: Any) -> str:
+    """Return what a filter asks of a field, for people."""
+    tests = test if isinstance(test, Mapping) else {"$eq": test}
+    parts = [
+        _TESTS.get(operator, f"{operator} {{}}").format(_value(v)) for operator, v in tests.items()
+    ]
+    return f"{field} {', '.join(parts)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " or ".join(map(_value, value))
+    text = str(value).removesuffix("T00:00:00").removesuffix("T00:00:00+00:00")
+    return json.dumps(text, ensure_ascii=False) if text == value else text
 
 
 def _name_words(name: str) -> list[str]:

@@ -3,7 +3,6 @@ use."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,7 +12,7 @@ from rag_pg.search.rewrite.conditions import conditions_by_model
 from rag_pg.search.rewrite.fields import Condition, Metadata
 from rag_pg.search.rewrite.helper import Helper
 from rag_pg.search.rewrite.mentions import conditions_by_words, is_form
-from rag_pg.text import words
+from rag_pg.text import compared_things, same_word, words
 
 BOOST = 1.2  # the score of a chunk with a value that the question only mentions is multiplied by it
 
@@ -34,6 +33,8 @@ def filter_question(
     found = conditions_by_model(question, fields, now, helper) if helper.llm is not None else None
     by = "model" if found is not None else "words"
     conditions, dropped = found or conditions_by_words(question, fields, now)
+    conditions, halves = _without_halves(question, conditions)
+    dropped = [*dropped, *halves]
     kept = _checked([c for c in conditions if c.explicit], metadata, within, dropped)
     boosts = [{"filter": c.filter, "multiply": BOOST} for c in conditions if not c.explicit]
     for condition in kept:
@@ -60,6 +61,23 @@ def combine(*filters: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"$and": given}
 
 
+def _without_halves(
+    question: str, conditions: Sequence[Condition]
+) -> tuple[list[Condition], list[str]]:
+    """Return the conditions that exclude none of two things which a question compares, and what was
+    dropped."""
+    sides = [words(thing) for thing in compared_things(question)]
+    kept, dropped = [], []
+    for condition in conditions:
+        own = words(condition.source)
+        speaks = [any(same_word(word, w) for word in side for w in own) for side in sides]
+        if speaks.count(True) == 1:
+            dropped.append(f"{_shown(condition)} was dropped: the question compares it")
+        else:
+            kept.append(condition)
+    return kept, dropped
+
+
 def _checked(
     conditions: Sequence[Condition],
     metadata: Metadata,
@@ -82,5 +100,4 @@ def _checked(
 
 
 def _shown(condition: Condition) -> str:
-    test = json.dumps(condition.test, ensure_ascii=False, default=str)
-    return f"{condition.field} {test} (“{condition.source}”)"
+    return f"{condition.in_words} (“{condition.source}”)"

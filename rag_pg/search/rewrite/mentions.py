@@ -34,10 +34,33 @@ _YEAR = re.compile(
     r"(?P<number>(?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
-_ONLY_A_YEAR = re.compile(
-    r"(?:(?:since|from|after|before|until|till|by)\s+)?(?:the\s+)?(?:year\s+)?(?:19|20)\d\d",
+_TO_YEAR = re.compile(
+    r"\s*(?:(?:to|until|till|through|-|–)\s*(?P<year>(?:19|20)\d\d)\b|(?:on|onwards?)\b)",
     re.IGNORECASE,
 )
+_ONLY_A_YEAR = re.compile(
+    r"(?:(?:since|from|after|before|until|till|by)\s+)?(?:the\s+)?(?:year\s+)?(?:19|20)\d\d"
+    r"(?:\s*(?:to|until|till|through|-|–)\s*(?:19|20)\d\d)?",
+    re.IGNORECASE,
+)
+# What is done to a document, and the words of the fields that say when.
+_EVENTS = [
+    frozenset(words.split())
+    for words in (
+        "published publish publication released release issued issue appeared posted",
+        "signed sign signature concluded agreed",
+        "expires expire expired expiry expiring expiration ends end ended until runs",
+        "effective valid applies apply starts start begins begin force",
+        "due payable deadline",
+        "paid payment",
+        "received receipt arrived",
+        "sent send",
+        "written wrote authored",
+        "hired joined",
+    )
+]
+_DOES = frozenset(word for event in _EVENTS for word in event)
+_OF_DOCUMENTS = frozenset(["date", "document"])  # the field that is meant where none is named
 _UPDATED = frozenset(["updated", "changed", "modified", "edited", "revised"])
 _CREATED = frozenset(["added", "uploaded", "created", "ingested", "imported"])
 
@@ -143,6 +166,13 @@ def _numbers(field: Field, question: str) -> Iterator[Condition]:
     value = int(number) if number.is_integer() else number
     operator = next((key for key in _COMPARED if match[key[1:]]), None)
     source = " ".join(match[0].split())
+    if match.re is _YEAR and (match["gte"] or "").casefold() == "from":
+        operator, to = None, _TO_YEAR.match(question, match.end())
+        if to and to["year"]:
+            test = {"$gte": value, "$lte": int(to["year"])}
+            yield Condition(field=field.name, test=test, source=f"{source}{to[0]}")
+            return
+        operator = "$gte" if to else None
     if operator is not None:
         yield Condition(field=field.name, test={operator: value}, source=source)
     elif value in field.values or not field.complete:
@@ -167,6 +197,11 @@ def _same_year(condition: Condition, period: Period) -> bool:
     return _ONLY_A_YEAR.fullmatch(period.text) is not None and period.text[-4:] in condition.source
 
 
+def _speaks_of(field: Field, word: str) -> bool:
+    """Whether a word says what the field tells the date of."""
+    return any(word in event and not event.isdisjoint(field.name_words) for event in _EVENTS)
+
+
 def _date_field(
     tokens: Sequence[str], fields: Sequence[Field], period: Period
 ) -> tuple[Field | None, str]:
@@ -176,6 +211,11 @@ def _date_field(
     named = [
         f for f in dated if any(same_word(n, t) for n in f.name_words if len(n) > 3 for t in tokens)
     ]
+    if not named:
+        meant = [f for f in dated if any(_speaks_of(f, token) for token in tokens)]
+        plain = [f for f in dated if {*f.name_words} <= _OF_DOCUMENTS]
+        asks = any(token in _DOES for token in tokens)
+        named = meant if meant or asks else plain if len(plain) == 1 else []
     if len(named) == 1:
         return named[0], ""
     if not named and len(dated) == 1:

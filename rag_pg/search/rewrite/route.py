@@ -177,7 +177,8 @@ def metadata_query(question: str, fields: Sequence[Field], now: datetime) -> Met
     if counted:
         return MetadataQuery(kind="count", filter=filter_)
     order = _ORDER.search(question)
-    number = next((int(token) for token in rest[:3] if token.isdigit()), LISTED)
+    one = order is not None and nouns[0] in DOCUMENTS and not nouns[0].endswith("s")
+    number = next((int(token) for token in rest[:3] if token.isdigit()), 1 if one else LISTED)
     dated = [field.name for field in fields if field.type == "timestamptz"]
     return MetadataQuery(
         kind="list",

@@ -12,6 +12,7 @@ from fakes import ScriptedLLM
 from rag_pg import InvalidQuery, ProviderTimeout
 from rag_pg.search.rewrite import Field, Rewritten, combine, rewrite_question
 
+BOTH = ["german", "french"]
 NOW = datetime(2026, 11, 22, 18, 30, tzinfo=ZoneInfo("Europe/Zurich"))
 FIELDS = [
     Field(name="lang", type="text", values=("english", "german", "french")),
@@ -257,3 +258,38 @@ def test_filters_are_combined_without_losing_one() -> None:
     assert combine({"a": 1}, {"b": 2}) == {"a": 1, "b": 2}
     assert combine({"a": 1}, {"a": 2}) == {"$and": [{"a": 1}, {"a": 2}]}
     assert combine() == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Which rules are from 2023?", {"year": 2023}),
+        ("Which rules are from 2023 on?", {"year": {"$gte": 2023}}),
+        ("rules from 2022 to 2023", {"year": {"$gte": 2022, "$lte": 2023}}),
+        ("What is the difference between lang German and French?", {"lang": {"$in": BOTH}}),
+        ("What is the difference between doc kind policies and invoices?", {}),
+    ],
+)
+def test_closed_years_and_both_sides_of_a_comparison(question: str, wanted: dict[str, Any]) -> None:
+    result = rewritten(question)
+    assert result.filter == wanted
+    assert not any("{" in note or "$" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        ("Which contracts were concluded in 2023?", "signed_at"),
+        ("Which contracts run until 2023?", "expires_on"),
+        ("What was decided in 2023?", None),
+        ("Which contracts were paid in 2023?", None),
+    ],
+)
+def test_the_date_that_the_question_means_is_taken(question: str, field: str | None) -> None:
+    dated = [Field(name=name, type="timestamptz") for name in ("signed_at", "expires_on")]
+    result = rewritten(question, metadata=FixedMetadata(dated))
+    assert list(result.filter) == ([field] if field else [])
+    plain = [Field(name=name, type="timestamptz") for name in ("date", "expires_on")]
+    result = rewritten(question, metadata=FixedMetadata(plain))
+    asked = {"signed_at": None, "expires_on": "expires_on"}.get(field or "")
+    assert list(result.filter) == (["date"] if "decided" in question else [asked] if asked else [])

@@ -1,0 +1,31 @@
+"""The two things that a question compares. Pure; the larger European languages."""
+
+from __future__ import annotations
+
+import re
+
+from rag_pg.text.tokens import content_words
+
+_COMPARED = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:differences?|distinction|unterschiede?|différences?|diferencias?|differenz[ae])\s+"
+        r"(?:between|zwischen|entre|tra|fra)\s+(.+?)\s+(?:and|und|et|y|e)\s+(.+)",
+        r"\bcompare\s+(.+?)\s+(?:and|with|to|against)\s+(.+)",
+        r"\bhow\s+(?:do|does|is|are)\s+(.+?)\s+differ(?:s|ent)?\s+from\s+(.+)",
+        r"(?:\b(?:use|choose|prefer|take|pick|is|are|which\s+is\s+\w+[,:])\s+)?([\w.+#-]+(?:\s[\w.+#-]+)?)"
+        r"\s+(?:vs\.?|versus)\s+(.+)",
+        r"\b(?:use|choose|prefer|take|pick)\s+(.+?)\s+(?:or|over|instead\s+of|rather\s+than)\s+(.+)",
+    )
+]
+
+
+def compared_things(question: str) -> list[str]:
+    """Return the two things that a question compares; none where it compares nothing."""
+    for pattern in _COMPARED:
+        if match := pattern.search(question):
+            sides = [re.split(r"[?,;]| in terms ", side)[0] for side in match.groups()]
+            own = [set(content_words(side)) for side in sides]
+            if all(own) and not own[0] & own[1]:
+                return sides
+    return []
