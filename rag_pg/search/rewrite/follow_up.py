@@ -16,6 +16,7 @@ NAMED = 3  # content words before a possessive; one of them is whose it is
 TOPICS = 3  # earlier questions that a follow-up is completed with
 TOPIC_LENGTH = 160  # characters of each
 FRAGMENT_WORDS = 9
+ENDING = frozenset(["do", "does", "mean", "work", "works", "happen", "happens"])
 SKIPPED = FUNCTION_WORDS | FILLER | PRONOUNS  # at the beginning of a topic
 
 _TOKENS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -145,6 +146,8 @@ def _topic(turn: str) -> str:
     parts = without_shift(_asked(turn)).rstrip(" ?.!？。").split()
     while parts and _bare(parts[0]) in SKIPPED:
         parts = parts[1:]
+    while len(parts) > 1 and _bare(parts[-1]) in SKIPPED | ENDING:
+        parts = parts[:-1]
     topic = " ".join(parts)
     if len(topic) > TOPIC_LENGTH:
         topic = topic[:TOPIC_LENGTH].rsplit(" ", 1)[0]

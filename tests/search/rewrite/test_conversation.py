@@ -200,3 +200,16 @@ def test_a_history_of_another_shape_is_named(history: object, message: str) -> N
 def test_an_unknown_rewrite_is_named_with_those_that_there_are() -> None:
     with pytest.raises(InvalidInput, match="no rewrite 'multiquery'; did you mean 'multi_query'"):
         rewrite_question("q", ["multiquery"])
+
+
+@pytest.mark.parametrize(
+    ("before", "topic"),
+    [
+        ("What does autovacuum do?", "autovacuum"),
+        ("How does HNSW work?", "HNSW"),
+        ("How do I declare dependencies?", "declare dependencies"),
+    ],
+)
+def test_a_topic_keeps_no_leftover_of_grammar(before: str, topic: str) -> None:
+    history = [Message(role="user", content=before)]
+    assert complete_question("How do I turn it off?", history) == f"How do I turn it off? ({topic})"
