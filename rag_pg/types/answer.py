@@ -31,8 +31,7 @@ class Citation:
     chunk_id: of the best chunk of the source; chunk_ids: all that were joined in it.
     chunk_start, chunk_stop: of the quote in the content of chunk_id, None where it reaches beyond
     it. document_start, document_stop: in the document's text of `version`; None where its chunks
-    were brought ready-made. page:
-    the page, slide or sheet (`page_kind`) on which the quote begins,
+    were brought ready-made. page: the page, slide or sheet (`page_kind`) on which the quote begins,
     from 1. status: of rag.check_citation; exact and normalised are proven. similarity: 0 to 1, the
     share of the quote that stands in the source without a break. supports: whether the source says
     the statement, by itself or as a part of what is cited together; None where that cannot be told.

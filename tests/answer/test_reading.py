@@ -18,7 +18,7 @@ from rag_pg.answer.freshness import source_date
 from rag_pg.answer.passage import Page, thin, window
 from rag_pg.answer.question_kind import question_kind, question_parts
 from rag_pg.text import find_lists, find_tables, split_sentences
-from rag_pg.types import Answer, Hit, Hits
+from rag_pg.types import Answer, Hit
 
 PLANS = (
     "The plans of the cloud are these:\n\n"
@@ -347,8 +347,6 @@ def test_the_date_of_a_source(
 # --- notebooks -----------------------------------------------------------------------------------
 
 
-def test_a_notebook_shows_answers_as_markdown_and_hits_as_a_table() -> None:
+def test_a_notebook_shows_answers_as_markdown() -> None:
     got = ask("What does the Pro plan of the cloud cost?", PLANS)
     assert got._repr_markdown_() == got.markdown()
-    shown = Hits([hit("<b>5 & 6</b>", title="T")])._repr_html_()
-    assert "<td>&lt;b&gt;5 &amp; 6&lt;/b&gt;</td>" in shown and "<td>T</td>" in shown
