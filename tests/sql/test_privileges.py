@@ -350,7 +350,9 @@ def test_a_worker_may_lex_chunks_anew(roles: dict[str, str]) -> None:
             connection.execute("SELECT rag._relex_chunks(c.collection_id) FROM rag.collections c")
         left = connection.execute(
             """SELECT count(*) FILTER (WHERE c.lexer_version = 0),
-                   (SELECT count(*) FROM rag.chunks AS k WHERE k.lexemes = 'gone:1')
+                   (SELECT count(*) FROM rag.chunks AS k JOIN rag.collections AS live
+                    ON live.collection_id = k.collection_id AND live.dropped_at IS NULL
+                    WHERE k.lexemes = 'gone:1')
                FROM rag.collections AS c WHERE c.dropped_at IS NULL"""
         ).fetchone()
     assert left == (0, 0)
