@@ -35,8 +35,19 @@ WAITING = {
     "test_replica.py",
 }
 
-# The examples are the same on any day; --hypothesis-profile=default seeks new ones.
-hypothesis.settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
+# The examples are the same on any day, on a busy machine too; --hypothesis-profile=default seeks
+# new ones. They follow the text of a test and the constants of what was imported: large ones may
+# come first.
+hypothesis.settings.register_profile(
+    "same",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.data_too_large,
+    ],
+)
 hypothesis.settings.load_profile("same")
 
 # A shell lets what it starts in the background ignore SIGINT, and processes inherit that.
