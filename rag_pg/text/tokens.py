@@ -74,6 +74,8 @@ def same_word(one: str, other: str) -> bool:
     60 % of the longer ("create", "creating"). Stands in for a stemmer in every language."""
     if one == other:
         return True
+    if one[:4] != other[:4]:
+        return False
     longer = max(len(one), len(other))
     need = max(4, -(-longer * 6 // 10))
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
@@ -94,7 +96,10 @@ def estimate_tokens(texts: Sequence[str]) -> list[int]:
 
 
 def _fold(text: str) -> str:
-    marks = unicodedata.normalize("NFKD", text.casefold())
+    lower = text.casefold()
+    if lower.isascii():
+        return lower
+    marks = unicodedata.normalize("NFKD", lower)
     plain = "".join(char for char in marks if not unicodedata.combining(char))
     return unicodedata.normalize("NFC", plain)
 
