@@ -180,8 +180,15 @@ def check_tree(tracer: Tracer, root: str, calls: int, embedded: int) -> None:
     assert sum(one.name.startswith("embeddings ") for one in tracer.spans) == embedded
 
 
-@pytest.mark.parametrize("timeout", [None, 600])
-@pytest.mark.parametrize("streams", [False, True], ids=["ask", "stream"])
+@pytest.mark.parametrize(
+    ("streams", "timeout"),
+    [
+        pytest.param(False, None, id="ask"),
+        pytest.param(True, 600, id="stream in time"),
+        pytest.param(False, 600, id="ask in time", marks=pytest.mark.minutes),
+        pytest.param(True, None, id="stream", marks=pytest.mark.minutes),
+    ],
+)
 @pytest.mark.parametrize("strategy", BUILT_IN)
 def test_the_spans_of_every_strategy_are_one_tree(
     docs: Collection, counted: CountingEmbedder, strategy: str, streams: bool, timeout: int | None

@@ -102,9 +102,12 @@ def found(rag: Rag, word: str) -> list[str]:
     return [hit.uri for hit in rag.collection("docs").search(word) if word in hit.content]
 
 
+@pytest.mark.minutes
 def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_after(
     rag: Rag, dsn: str, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
+    """In `make test` the next one tells of two programs beside one database, and
+    tests/db/test_upgrade.py which schemas a program refuses."""
     next_one = make_release(
         tmp_path / "0.2.0",
         "0.2.0",

@@ -117,14 +117,16 @@ def _scans(connection: Connection) -> dict[str, tuple[int, int]]:
     }
 
 
-@pytest.mark.parametrize("analyzed", [False, True])
 @pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("analyzed", [False, True])
 def test_a_search_reads_only_its_own_partitions_and_by_index(
     many: Connection, name: str, analyzed: bool
 ) -> None:
     own = ["chunks_1", "documents_1", "embeddings_1", "keyword_slots_1", "keyword_postings_1"]
     for table in own:
-        many.execute(f"ANALYZE rag.{table}".encode())
+        known = "SELECT reltuples >= 0 FROM pg_class WHERE oid = %s::regclass"
+        if analyzed and many.execute(known, [f"rag.{table}"]).fetchone() == (False,):
+            many.execute(f"ANALYZE rag.{table}".encode())
         if not analyzed:  # as after a bulk load: the planner knows nothing yet
             forget = "DELETE FROM pg_statistic WHERE starelid = %s::regclass"
             many.execute(forget, [f"rag.{table}"])

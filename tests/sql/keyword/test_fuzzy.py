@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from fuzzy_oracle import FuzzyTerms, edits, in_filter
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 
@@ -373,12 +374,13 @@ anaesthetise anesthetize|mould mold|grey gray|tyres tires|manoeuvre maneuver|art
 )
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("language", ["english", "rag.auto"])
 def test_british_and_american_spelling_meet_at_full_weight(
     connection: Connection, language: str
 ) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3, language => %s)", [language])
-    pairs = [pair.split() for pair in SPELLINGS]
+    pairs = [pair.split() for pair in SPELLINGS][:: tries(1, 2)]
     for number, (british, american) in enumerate(pairs):
         written = (british, american)[number % 2]
         put(connection, written, f"This is the {written} of which they were told", "english")
@@ -392,7 +394,7 @@ def test_british_and_american_spelling_meet_at_full_weight(
             assert connection.execute(
                 "SELECT DISTINCT weight, mistyped FROM rag._explain_keyword('c', %s)", [asked]
             ).fetchall() == [(1.0, asked)]
-    assert met >= 35
+    assert met >= tries(35, 17)
 
 
 @pytest.mark.parametrize(
