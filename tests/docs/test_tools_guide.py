@@ -90,7 +90,7 @@ def test_its_program_its_server_and_its_commands_run(dsn: str, tmp_path: Path) -
         "The tool says sent to Ben [1]. ['Ben']",
         "The tool says 0.1 [1].",
         "The tool says 12 [1].",
-        '  [1] discount({"customer": "Ada", "pieces": 10})',
+        '- [1] discount({"customer": "Ada", "pieces": 10})',
     ):
         assert expected in told, told
 
