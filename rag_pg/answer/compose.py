@@ -31,11 +31,9 @@ ReadAround = Callable[[int], str | None]
 MODEL = "extractive"
 SECOND_SHARE = 0.75  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
-FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
-LIMIT = 450  # characters of a passage
-HOW_TO_LIMIT = 600
+LIMIT = 900  # characters of a passage
 
 
 def compose_answer(
@@ -90,7 +88,7 @@ def _compose(
             continue
         if len(citations) > FURTHER:
             break
-        if c.evidence < FURTHER_SHARE * first[0].evidence:
+        if c.evidence < first[0].evidence:
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
@@ -221,10 +219,11 @@ def _show_passage(
     follow = None
     if how_to and not page.sections[section].code:
         follow = following_code(page, section, question)
-    limit = LIMIT if not how_to else HOW_TO_LIMIT if follow is None else HOW_TO_LIMIT // 2
+    limit = LIMIT if follow is None else LIMIT // 2
     note = ""
     if follow is None:
-        page, positions, note = thin(page, positions, question, limit + BEYOND * how_to)
+        most = limit + BEYOND if how_to else LIMIT // 2
+        page, positions, note = thin(page, positions, question, most)
     span = window(page, positions, limit=limit, lead=kind in ("fact", "quantity"))
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
@@ -232,7 +231,7 @@ def _show_passage(
     shown = page.show(span, cited=positions, number=number)
     if follow is not None:
         begin = page.sections[follow].first
-        more = window(page, [begin], limit=HOW_TO_LIMIT - len(shown), lead=True)
+        more = window(page, [begin], limit=LIMIT - len(shown), lead=True)
         shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
     cited = sorted(cited[: len(positions)])
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
-from rag_pg.answer.passage import has_code, headings_above
+from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
 from rag_pg.answer.term_match import (
+    LENGTH,
     MARKS,
     MatchTerms,
     Meaning,
@@ -23,44 +24,36 @@ from rag_pg.answer.term_match import (
     is_in,
 )
 from rag_pg.protocols import Embedder
-from rag_pg.text import LONGEST, Sentence, content_words, split_sentences, words
+from rag_pg.text import LONGEST, Sentence, split_sentences, words
 from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
-INNER_HEADINGS = 2  # headings within a passage that are embedded
-EMBEDDED = (3, 3, 3, 3, 2, 2, 2, 2)  # sentences of each that are embedded
+READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
+LONGEST_READ = 1200  # characters of one, of the sentences with most words first
+STANDING = 2.0  # x a passage's score in the search, beside its best sentence's score
+WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
+LABEL = 40  # characters of a line without a full stop
+UNREAD = -9.0
 
-# A sentence's score: similarity of meaning, and:
-OWN_WORDS = 0.25  # x the share of the question's words that it has
-ALL_WORDS = 0.25  # x that it has together with the headings above it
-NUMBER = 0.1  # it has a number, where the question asks how much
-QUESTION_COST = 0.15  # it asks itself
-FRAGMENT_COST = 0.1  # it is a label, or introduces what does not follow
 
-# A passage's score: its relative score in the search (1: the best hit's) plus its best sentence's
-# similarity, and:
-WORDS = 0.6  # x the best share of words of a sentence with the headings above
-HEADING = 0.3  # x the similarity of its heading
-HEADING_WORDS = 0.2  # x agreement of the question's words with the last heading's
-CODE = 0.2  # it has code, where the question asks how to do something
-
-# The documents answer when nothing is lacking (`find_lacking`), and the best similarity of a
-# sentence and COVERAGE x the best share of what is asked that one hit has reach ENOUGH.
+# The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and the best
+# similarity of a sentence and COVERAGE x the best share of what is asked that one hit has reach
+# ENOUGH.
 COVERAGE = 0.75
-NO_NUMBER_COST = 0.25  # how much is asked for, and the best passage has no number
-ENOUGH = 0.72
+ENOUGH = 0.5
+UNTOLD = 0.4  # the share that counts where a question in another language cannot have it
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 
 @dataclass(kw_only=True, slots=True)
 class Candidate:
     """A hit with its sentences, and of each: the displayed text, the heading within the hit above
-    it, the share of the question's words that it has, alone and with headings, and that this
-    heading has, its similarity to the question (nan: not embedded) and its score.
+    it, what is compared with the question (it under its heading, or the document's own question
+    that it answers), the share of the question's words that it has, alone and with headings, its
+    similarity to the question (nan: not embedded) and its score.
 
     relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
-    question's words that the hit has; words_found: which. heading_similarity, heading_agreement: of
-    its best heading with the question, in meaning and by words.
+    question's words that the hit has; words_found: which.
     """
 
     hit: Hit
@@ -68,15 +61,13 @@ class Candidate:
     sentences: list[Sentence]
     shown: list[str]
     headings_above: list[str]
+    compared: list[str]
     word_shares: Numbers = field(default_factory=lambda: np.zeros(0))
     word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
     similarities: Numbers = field(default_factory=lambda: np.zeros(0))
-    heading_shares: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
     coverage: float = 0.0
     words_found: set[str] = field(default_factory=set)
-    heading_similarity: float = 0.0
-    heading_agreement: float = 0.0
     score: float = 0.0
 
     @property
@@ -124,20 +115,14 @@ class Evidence:
 
     @property
     def strength(self) -> float:
-        """The weight of it, without calibration: ENOUGH is enough.
-
-        Where the collection has none of the words the question is in another language, and meaning
-        alone decides."""
-        return self.similarity + self._by_words
-
-    @property
-    def _by_words(self) -> float:
-        return COVERAGE * self.coverage - NO_NUMBER_COST * self.lacks_number
+        """The weight of it, without calibration: ENOUGH is enough."""
+        return self.similarity + COVERAGE * self.coverage
 
     @property
     def is_enough(self) -> bool:
-        by_words = not self.trusted and self._by_words >= ENOUGH_WORDS
-        return not self.lacking and (self.strength >= ENOUGH or by_words)
+        by_words = not self.trusted and COVERAGE * self.coverage >= ENOUGH_WORDS
+        is_vetoed = bool(self.lacking) or self.lacks_number
+        return not is_vetoed and (self.strength >= ENOUGH or by_words)
 
 
 def examine(
@@ -156,10 +141,13 @@ def examine(
     kind = question_kind(question)
     candidates = _candidates(sources)
     found = _weigh_words(question, candidates, match_terms)
-    meaning = _weigh_meaning(question, kind, candidates, embedder, spread, found)
+    meaning = _weigh_meaning(question, candidates, embedder, spread, found)
     asked = _weigh_asked(found, meaning, candidates)
     by_meaning = meaning.trusted and meaning.lost.any() and any(a.is_met for a in asked)
+    by_meaning = by_meaning and not meaning.is_foreign
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
+    if meaning.is_foreign:
+        coverage = max(coverage, UNTOLD)
     return Evidence(
         candidates=candidates,
         kind=kind,
@@ -180,15 +168,32 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
     for rank, hit in enumerate(sources):
         sentences = _split(hit)
         relative = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
+        shown = [display(s) for s in sentences]
+        above = headings_above(hit.content, sentences)
         found.append(
             Candidate(
                 hit=hit,
                 relative_score=relative,
                 sentences=sentences,
-                shown=[display(s) for s in sentences],
-                headings_above=headings_above(hit.content, sentences),
+                shown=shown,
+                headings_above=above,
+                compared=_compared(shown, above, (heading_path(hit) or [""])[-1]),
             )
         )
+    return found
+
+
+def _compared(shown: Sequence[str], above: Sequence[str], last: str) -> list[str]:
+    """What each sentence is compared by: the question that it answers, where one stands before or
+    above it, else it under its heading."""
+    found: list[str] = []
+    for at, text in enumerate(shown):
+        heading = above[at] or last
+        before = heading if at == 0 or above[at] != above[at - 1] else shown[at - 1]
+        if _asks(before) and not _asks(text):
+            found.append(before)
+        else:
+            found.append(f"{heading}: {text}" if heading else text)
     return found
 
 
@@ -213,31 +218,25 @@ def _weigh_words(
     """Fill in the shares of words, and which words each has; return the words."""
     texts: list[str] = []
     for c in candidates:
-        path = heading_path(c.hit)
-        texts += [": ".join(path), path[-1] if path else "", *c.shown, *c.headings_above]
+        answering = [t if _asks(t) else s for s, t in zip(c.shown, c.compared, strict=True)]
+        texts += [": ".join(heading_path(c.hit)), *answering, *c.headings_above]
     found = find_words(question, texts, match_terms)
     at = 0
     for c in candidates:
-        head, last, first = at, at + 1, at + 2
-        count = len(c.shown)
-        at = first + 2 * count
-        positions = range(first, first + count)
+        head, count = at, len(c.shown)
+        positions = range(head + 1, head + 1 + count)
+        at = positions.stop + count
         c.word_shares = np.array([found.coverage(p) for p in positions])
         c.word_shares_with_headings = np.array(
             [found.coverage(p, p + count, head) for p in positions]
         )
-        c.coverage = found.coverage(head, *range(first, at))
+        c.coverage = found.coverage(*range(head, at))
         whole = f"{texts[head]}\n{c.hit.content}"
         c.words_found = {
             word
             for word in found.different
-            if stands_in(word, whole)
-            or (not is_code(word) and found.have(word, [head, *range(first, at)]))
+            if stands_in(word, whole) or (not is_code(word) and found.have(word, range(head, at)))
         }
-        c.heading_shares = np.array([found.coverage(p + count) for p in positions])
-        c.heading_agreement = max(
-            _agreement(found, p, texts[p]) for p in (last, *range(first + count, at))
-        )
     return found
 
 
@@ -249,6 +248,8 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     if meaning.trusted and meaning.lost.sum() > 0:
         weights, brings = meaning.lost / meaning.lost.sum(), meaning.brings
     names = find_names(found.question, [c.hit.content for c in candidates])
+    if meaning.is_foreign:  # the words of one language are no names in another
+        names = {name for name in names if is_code(name)}
     met = set().union(*(c.words_found for c in candidates))
     return [
         Asked(
@@ -274,97 +275,46 @@ def _share_of_known(found: Words, asked: Sequence[Asked]) -> float:
 
 def _weigh_meaning(
     question: str,
-    kind: QuestionKind,
     candidates: Sequence[Candidate],
     embedder: Embedder | None,
     spread: CosineSpread | None,
     found: Words,
 ) -> Meaning:
     """Fill in the similarities, and the scores that follow from them; return the meaning."""
-    chosen = [_best_by_words(c, most) for c, most in zip(candidates, EMBEDDED, strict=False)]
-    texts = [
-        text
-        for c, picked in zip(candidates, chosen, strict=True)
-        for text in [*(c.shown[i] for i in picked), *_headings(c)]
-    ]
+    chosen = [_read(c, LONGEST_READ if rank < READ else 0) for rank, c in enumerate(candidates)]
+    texts = [c.compared[at] for c, read in zip(candidates, chosen, strict=True) for at in read]
     different = list(dict.fromkeys(texts))
     meaning = compare_meaning(
         question, different, embedder, spread, meant=found.question, left=found.left
     )
     by_text = dict(zip(different, meaning.near, strict=True))
-    for c, picked in zip(candidates, chosen, strict=True):
+    for c, read in zip(candidates, chosen, strict=True):
         c.similarities = np.full(len(c.shown), np.nan)
-        c.similarities[picked] = [by_text[c.shown[i]] for i in picked]
-        c.heading_similarity = max(by_text[heading] for heading in _headings(c))
-        c.scores = _sentence_scores(c, kind, by_text)
-        c.score = _passage_score(c, kind)
+        c.similarities[read] = [by_text[c.compared[at]] for at in read]
+        scores = c.similarities + WORDS * (c.word_shares + c.word_shares_with_headings)
+        c.scores = np.where(
+            np.isnan(scores), UNREAD, scores - [_is_fragment(c, at) for at in range(len(c.shown))]
+        )
+        c.score = STANDING * c.relative_score + float(c.scores.max())
     return meaning
 
 
-def _best_by_words(c: Candidate, most: int) -> list[int]:
-    """The sentences of a hit that have most of the question's words."""
+def _read(c: Candidate, most: int) -> list[int]:
+    """The sentences of a hit that have most of the question's words, to so many characters: one at
+    least."""
     order = np.argsort(-(c.word_shares + c.word_shares_with_headings), kind="stable")
-    return [int(position) for position in order[:most]]
+    ends = np.cumsum([min(len(c.shown[at]), LENGTH) for at in order])
+    return [int(at) for at in order[: max(int((ends <= most).sum()), 1)]]
 
 
-def _headings(c: Candidate) -> list[str]:
-    """What of a hit's headings is embedded: all above it, the last, the best within it."""
-    path = heading_path(c.hit)
-    return [": ".join(path), path[-1] if path else "", *_best_headings(c)]
-
-
-def _sentence_scores(c: Candidate, kind: QuestionKind, by_text: Mapping[str, float]) -> Numbers:
-    by_words = OWN_WORDS * c.word_shares, ALL_WORDS * c.word_shares_with_headings
-    scores = np.where(np.isnan(c.similarities), -9.0, c.similarities + by_words[0] + by_words[1])
-    asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
-    for position in range(1, len(c.shown)):  # a question is answered by what follows it
-        if asking[position - 1] and not asking[position]:
-            scores[position] = max(scores[position], scores[position - 1])
-    for position, heading in enumerate(c.headings_above):  # and so is a heading that asks
-        follows = position == 0 or c.headings_above[position - 1] != heading
-        if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
-            words_of = OWN_WORDS * c.heading_shares[position] + by_words[1][position]
-            scores[position] = max(scores[position], by_text[heading] + words_of)
-    scores -= QUESTION_COST * np.array(asking)
-    for position, shown in enumerate(c.shown):
-        scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
-        scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
-    return scores
-
-
-def _passage_score(c: Candidate, kind: QuestionKind) -> float:
-    return (
-        c.relative_score
-        + float(np.nanmax(c.similarities))
-        + WORDS * float(c.word_shares_with_headings.max())
-        + HEADING * c.heading_similarity
-        + HEADING_WORDS * c.heading_agreement
-        + CODE * (kind == "how_to" and has_code(c.hit.content))
-    )
-
-
-def _best_headings(c: Candidate) -> list[str]:
-    """The headings within a hit that have most of the question's words, INNER_HEADINGS at most."""
-    share = {
-        heading: float(c.heading_shares[at])
-        for at, heading in enumerate(c.headings_above)
-        if heading
-    }
-    with_words = [heading for heading, words_of in share.items() if words_of > 0]
-    return sorted(with_words, key=lambda heading: -share[heading])[:INNER_HEADINGS]
-
-
-def _agreement(found: Words, text: int, heading: str) -> float:
-    """F1 of the question's words and a heading's, 0 to 1: neither should say what the other does
-    not."""
-    both = found.coverage(text)
-    matched = int(found.has[text].sum())
-    others = max(len(content_words(heading)) - matched, 0) if heading else 0
-    return 2 * both / (1 + both + others / max(len(found.weights), 1)) if both else 0.0
+def _asks(text: str) -> bool:
+    return text.endswith(("?", "？", "؟"))
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:
+    """Whether a sentence answers nothing: it asks, is a label, or introduces what does not
+    follow."""
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return not (position + 1 < len(c.sentences) and c.sentences[position + 1].kind == "item")
-    return len(shown) < 40 and shown[-1:].isalnum()
+    return _asks(shown) or (len(shown) < LABEL and shown[-1:].isalnum())

@@ -58,6 +58,11 @@ class Retriever:
         self._now, self._expand = now, expand
         self._tools, self._views = tools, views
 
+    @property
+    def expands(self) -> bool:
+        """Whether the question asks for more than the hits themselves."""
+        return self._expand is not None
+
     def rewrite(
         self, question: Question, names: Sequence[str], *, helper_llm: LLM | None
     ) -> Rewritten:

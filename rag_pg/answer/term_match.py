@@ -23,7 +23,7 @@ LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
-BEGINS = -0.5  # from their mean
+BEGINS = 0.5  # from their mean
 RANGE = 6.0
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
@@ -199,12 +199,14 @@ def is_one_slip(one: str, other: str) -> bool:
 class Meaning:
     """The meaning of texts and of a question. near: how near each text is, 0: no nearer than text
     about something else, about 1: the same; trusted: whether that can be relied on; notes: what
-    failed; lost: how far the question is from what is left of it; brings: how much nearer the
-    nearest text is to the whole question than to that."""
+    failed; is_foreign: the question is in another language than the texts; lost: how far the
+    question is from what is left of it; brings: how much nearer the nearest text is to the whole
+    question than to that."""
 
     near: Numbers
     trusted: bool = False
     notes: Sequence[str] = ()
+    is_foreign: bool = False
     lost: Numbers
     brings: Numbers
 
@@ -242,19 +244,42 @@ def compare_meaning(
     except (ProviderError, ModelUnavailable) as exc:
         note = f"sentences were chosen by their words alone: {exc}"
         return replace(nothing, notes=[note])
-    by_language = (background @ query).reshape(len(BACKGROUND), -1).mean(axis=1)
-    floor = min(float(by_language.max()), 0.99)
+    of_texts, of_parts = vectors[: len(texts)], vectors[len(texts) :]
+    by_language, of_their = _by_language(background, query), _by_language(background, *of_texts)
+    trusted = float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE
+    further = float(by_language.max() - by_language[of_their.argmax()])
+    is_foreign = spread is not None and trusted and further > 0
+    is_foreign = is_foreign and _is_unlike(meant or question, texts)
+    # What is said in another language is further away by as much as text about something else is.
+    further *= is_foreign
+    floor = min(float(by_language.max()) - further, 0.99)
     unit = 1 - floor
     if spread is not None:
-        floor, unit = max(floor, spread.mean + BEGINS * spread.spread), RANGE * spread.spread
-    of_texts, of_parts = vectors[: len(texts)], vectors[len(texts) :]
+        begins = spread.mean + BEGINS * spread.spread - further
+        floor, unit = max(floor, begins), RANGE * spread.spread
     nearest = (of_texts @ of_parts.T).max(axis=0) if left and texts else np.zeros(len(parts))
     return Meaning(
         near=np.maximum((of_texts @ query - floor) / unit, 0.0).astype(np.float64),
-        trusted=float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE,
+        trusted=trusted,
+        is_foreign=is_foreign,
         lost=np.maximum(1 - of_parts[1:] @ of_parts[0], 0.0) if left else nothing.lost,
         brings=nearest[0] - nearest[1:] if left else nothing.brings,
     )
+
+
+def _by_language(background: Vectors, *texts: Vectors) -> Vectors:
+    """How near texts are together to the background in each language."""
+    total = background @ np.sum(texts, axis=0) if texts else np.zeros(len(background))
+    found: Vectors = total.reshape(len(BACKGROUND), -1).mean(axis=1)
+    return found
+
+
+def _is_unlike(question: str, texts: Sequence[str]) -> bool:
+    """Whether texts lack half of the function words of a question; where it has none, all of its
+    words."""
+    asked, own = set(words(question)), {word for text in texts for word in words(text)}
+    particles = {word for word in asked if is_function_word(word)}
+    return 2 * len(own & particles) <= len(particles) if particles else asked.isdisjoint(own)
 
 
 def _background(embedder: Embedder) -> Vectors:

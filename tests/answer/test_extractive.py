@@ -112,6 +112,32 @@ def test_a_source_that_says_nothing_to_the_question_is_not_named() -> None:
     assert "Canteen" not in got.text and len(got.citations) == 1
 
 
+def test_a_source_that_says_less_than_the_first_one_is_not_named() -> None:
+    less = hit("Some pandas are grey. Rain fell.", number=2, title="Colours")
+    got = ask("What do pandas eat?", hit("Pandas eat bamboo.", title="Zoo"), less)
+    assert [c.title for c in got.citations] == ["Zoo"]
+
+
+def test_a_sentence_is_compared_under_its_heading() -> None:
+    page = "## Bamboo\n\nThey like it.\n\n## Pandas eat\n\nOnly when awake, at dawn."
+    got = ask("What do pandas eat?", page)
+    assert got.citations[0].quote == "Only when awake, at dawn."
+
+
+def test_every_sentence_of_the_best_passages_is_compared() -> None:
+    compared: list[str] = []
+
+    class Noting(WordEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            compared.extend(texts)
+            return super().embed_documents(texts)
+
+    pages = hits(*(f"Fact {n} is one. Rain {n} fell. Snow {n} lies. Fog {n} came." for n in "123"))
+    answer_extractive("fact", pages, embedder=Noting())
+    counts = [sum(text in page.content for text in compared) for page in pages]
+    assert counts == [4, 4, 1]
+
+
 def test_one_other_section_of_the_same_document_may_be_named() -> None:
     page = [
         hit(f"Pandas eat {what}.", number=1, title="Zoo", heading=what)
@@ -162,7 +188,7 @@ def test_a_question_how_much_wants_a_number() -> None:
     assert "**The cloud cost is 5 euros.**" in priced.text
     question = "How much does the cloud cost per month?"
     with_number = ask(question, "The cloud cost per month is 5. We like it.")
-    without = ask(question, "The cloud cost is paid by them. We like it.")
+    without = ask(question, "The cloud cost per month is paid by them. We like it.")
     assert with_number.found and not without.found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from passages import WordEmbedder, hits
 from rag_pg.answer.head import find_names, is_code, stands_in
 from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.text import words
-from rag_pg.types import TermMatch, Vectors
+from rag_pg.types import CosineSpread, TermMatch, Vectors
 
 ENGLISH = ["The lamp of the printer flashes, and the paper is taken from the tray."]
 GERMAN = ["Die Lampe leuchtet, und das Papier kommt aus dem Fach in den Drucker."]
@@ -125,6 +125,43 @@ def test_names_and_numbers_are_met_as_they_are_written_elsewhere(word: str, text
 def test_a_question_in_another_language_is_decided_by_meaning_alone() -> None:
     found = look("wie lange backups", "Kept for two weeks.", lange=3)
     assert found.lacking == [] and found.coverage == 0
+
+
+class Bilingual(WordEmbedder):
+    """Knows some German words by their English ones, and is nearer to text in one language."""
+
+    known: Mapping[str, str] = {
+        "fressen": "eat", "katzen": "cats", "trinken": "drink", "hunde": "dogs",
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fingerprint = "bilingual"
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        parts = [words(text) for text in texts]
+        meant = [" ".join(self.known.get(word, word) for word in part) or "-" for part in parts]
+        german = [not {"der", "sie", "was", *self.known}.isdisjoint(part) for part in parts]
+        language = 0.4 * np.array([[is_so, not is_so] for is_so in german], np.float32)
+        found = np.hstack([super().embed_documents(meant), language])
+        vectors: Vectors = found / np.linalg.norm(found, axis=1, keepdims=True)
+        return vectors
+
+
+def test_nouns_of_another_language_than_the_documents_are_no_names_that_they_lack() -> None:
+    page = hits("The cats of the house eat mice.", "It is a day of rain.")
+    spread = CosineSpread(mean=0.15, spread=0.1)
+
+    def look_for(question: str, spread: CosineSpread | None) -> Evidence:
+        found = examine(question, page, embedder=Bilingual(), spread=spread)
+        assert found is not None
+        return found
+
+    found = look_for("Was fressen Katzen?", spread)
+    assert found.lacking == [] and found.is_enough
+    assert not look_for("Was trinken Hunde?", spread).is_enough
+    assert look_for("Was fressen Katzen?", None).lacking == ["katzen"]  # a space not measured
+    assert look_for("What do Katzen of the house eat?", spread).lacking == ["katzen"]
 
 
 def test_a_question_whose_words_all_stand_somewhere_is_embedded_alone() -> None:

@@ -88,6 +88,15 @@ def test_every_strategy_that_shows_sources_expands_them(docs: Collection) -> Non
     assert "dog food number 4" in answer.citations[0].quote
 
 
+def test_without_a_model_a_note_says_what_changes_nothing(docs: Collection) -> None:
+    question = "The dog lives in house 3"
+    got = docs.ask(question, strategy="extractive", expand="window")
+    assert any(note.startswith("expand changes nothing") for note in got.notes)
+    wide = docs.ask(question, strategy="extractive", limit=20)
+    assert "without a language model the first 8 passages are looked at" in wide.notes
+    assert not docs.ask(question, strategy="extractive").notes
+
+
 def test_what_there_is_not_to_expand_to_is_told(docs: Collection) -> None:
     with pytest.raises(InvalidInput, match="expand is 'page'; use window or section"):
         docs.ask("Why?", expand="page")

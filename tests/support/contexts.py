@@ -34,6 +34,7 @@ class Found(Retriever):
     """Retrieves what `find` gives. embedder: what makes it; None: there is none."""
 
     collection = "docs"
+    _expand = None
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.passage_scores import HITS
 from rag_pg.types import Answer
 
 
@@ -11,6 +12,13 @@ def extractive(question: str, context: AnswerContext) -> Answer:
     """One search, no call of a model but for the judgement of a calibration that has one."""
     hits = context.search(question)
     retriever = context.retriever
+    if retriever.expands:
+        context.trace.note(
+            "expand changes nothing without a language model: a passage is shown with what stands"
+            " around it in its section"
+        )
+    if len(hits) > HITS:
+        context.trace.note(f"without a language model the first {HITS} passages are looked at")
     return answer_extractive(
         question,
         hits,
