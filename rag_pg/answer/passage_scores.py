@@ -11,7 +11,7 @@ from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
-from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
+from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
 from rag_pg.answer.term_match import (
     LENGTH,
     MARKS,
@@ -85,10 +85,12 @@ class Evidence:
     it, and that no document has; similarity: the best of any sentence; coverage: the best share of
     the question's words in one hit; unknown: the share of words that
     the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
-    whether there are any."""
+    whether there are any. has_parts: whether the question has several, each with a passage of its
+    own."""
 
     candidates: Sequence[Candidate]
     kind: QuestionKind
+    has_parts: bool
     asked: Sequence[Asked]
     lacking: Sequence[str]
     similarity: float
@@ -104,8 +106,12 @@ class Evidence:
 
     @property
     def lacks_number(self) -> bool:
-        """How much is asked for, and the best passage has no number."""
-        return self.kind == "quantity" and not any(has_number(shown) for shown in self.best.shown)
+        """How much is asked for, and the best passage has no number; of a question of several
+        parts, no passage."""
+        answering = self.candidates if self.has_parts else [self.best]
+        return self.kind == "quantity" and not any(
+            has_number(s) for c in answering for s in c.shown
+        )
 
     @property
     def missing(self) -> Sequence[str]:
@@ -151,6 +157,7 @@ def examine(
     return Evidence(
         candidates=candidates,
         kind=kind,
+        has_parts=bool(question_parts(question)[0]),
         asked=asked,
         lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
