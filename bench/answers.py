@@ -1,10 +1,14 @@
 """How good are the extractive answers, and what do they cost beside their search?
 
-    python bench/answers.py [everyday] [squad2-dev] [--sample 6] [--calibrate]
+    python bench/answers.py [everyday] [squad2-dev] [halves] [--sample 6] [--calibrate]
+    python bench/answers.py halves --half second [--model e5] [--answers FILE]
 
 everyday: the questions of tests/quality/everyday_questions*.jsonl, asked of real documentation:
 right is a gold page cited and the fact in what is shown. squad2-dev: how often the gold answer
 stands in the first, and in the first two cited passages, of every 6th answerable question.
+halves: the questions of tests/quality/questions, by corpus; fact first: the fact stands in the
+passage of the first source, on a gold page; needless: answers with another source on no gold page;
+--answers: a file for all answers as they are shown, for a reader who grades them.
 Collections are filled on the first run; the documents of docs-fastapi-en take minutes.
 
 --calibrate: the everyday questions are asked again when their collections are calibrated, with
@@ -16,10 +20,12 @@ too few of them are told and asked as they are.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from time import process_time
 
 from lib import data
 from lib.clock import percentile
@@ -34,7 +40,8 @@ from rag_pg.types import Answer
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from calibration import squad_questions
-from everyday import QUESTIONS, grade, open_collection, read_questions
+from everyday import QUESTIONS, Grade, grade, open_collection, read_questions
+from halves import CORPORA, Half, HalvedQuestion, open_corpus, read_halved
 
 SETS = ("everyday_questions", "everyday_questions_held_back")
 # What the answers of four sentences (commit 6160894) gave on the first set.
@@ -57,6 +64,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=["everyday", "squad2-dev"])
     parser.add_argument("--sample", type=int, default=6, help="every so many questions of a set")
     parser.add_argument("--calibrate", action="store_true", help="everyday questions: also then")
+    parser.add_argument("--half", choices=("first", "second"), default="first", help="of halves")
+    parser.add_argument("--model", default="minilm", help="of the collections of halves")
+    parser.add_argument("--answers", type=Path, help="JSON lines: the answers of halves")
     arguments = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
     with Rag() as rag:
@@ -66,6 +76,10 @@ def main() -> None:
                 found["everyday"] += [calibrated(rag, name) for name in SETS]
         if "squad2-dev" in arguments.parts:
             found["squad2-dev"] = [containment(rag, "squad2-dev", arguments.sample)]
+        if "halves" in arguments.parts:
+            found[f"{arguments.half} half, {arguments.model}"] = ask_half(
+                rag, arguments.half, arguments.model, arguments.answers
+            )
     for name, rows in found.items():
         table = Table(*rows[0], title=name)
         for row in rows:
@@ -179,6 +193,54 @@ def containment(rag: Rag, name: str, sample: int) -> dict[str, object]:
         "refused": refused / len(asked),
         "p50 ms": percentile(beyond, 0.5),
         "p95 ms": percentile(beyond, 0.95),
+    }
+
+
+def ask_half(rag: Rag, half: Half, model: str, shown: Path | None) -> list[dict[str, object]]:
+    """Ask one half of the questions of tests/quality/questions: a row for each corpus, and all."""
+    asked = []
+    for question in read_halved(half):
+        docs = open_corpus(rag, question.collection, model)
+        began = process_time()
+        answer = docs.ask(question.question, strategy="extractive")
+        cpu = 1000 * (process_time() - began)
+        asked.append((question, answer, grade(question, answer), cpu))
+    if shown:
+        lines = (
+            {"id": q.id, "question": q.question, "pages": list(q.pages), "facts": list(q.facts)}
+            | {"answer": answer.markdown(), "right": g.right, "in_first": g.in_first}
+            for q, answer, g, _ in asked
+        )
+        shown.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return [
+        _half_row(name, [one for one in asked if name in ("all", one[0].collection)])
+        for name in (*CORPORA, "all")
+    ]
+
+
+def _half_row(
+    name: str, asked: Sequence[tuple[HalvedQuestion, Answer, Grade, float]]
+) -> dict[str, object]:
+    answerable = [(q, a, g) for q, a, g, _ in asked if q.pages]
+    needless = [
+        any(not c.uri.endswith(tuple(q.pages)) for c in a.citations[1:]) for q, a, _ in answerable
+    ]
+    refused = {
+        kind: [not g.answered for q, _, g, _ in asked if q.unanswerable == kind]
+        for kind in ("near", "far")
+    }
+    count = len(answerable)
+    return {
+        "corpus": name,
+        "questions": len(asked),
+        "fact first": sum(g.in_first for _, _, g in answerable) / count,
+        "right": sum(g.right for _, _, g in answerable) / count,
+        "page first": sum(g.first for _, _, g in answerable) / count,
+        "needless": sum(needless) / count,
+        "wrongly refused": sum(not g.answered for _, _, g in answerable) / count,
+        "near refused": f"{sum(refused['near'])}/{len(refused['near'])}",
+        "far refused": f"{sum(refused['far'])}/{len(refused['far'])}",
+        "CPU ms": median(cpu for *_, cpu in asked),
     }
 
 

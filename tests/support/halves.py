@@ -70,9 +70,9 @@ def corpus_files(corpus: str) -> list[Path]:
     return sorted(path for path in (FOLDER / corpus).rglob("*") if path.is_file())
 
 
-def open_corpus(rag: Rag, corpus: str) -> Collection:
+def open_corpus(rag: Rag, corpus: str, model: str = "minilm") -> Collection:
     """A collection of the documents of a corpus, filled on the first call."""
-    docs = rag.collection(corpus)
+    docs = rag.collection(f"{corpus}-{model}", model=model)
     if not docs.stats().documents:
         docs.add(FOLDER / corpus)
     return docs
