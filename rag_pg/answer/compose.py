@@ -31,6 +31,7 @@ ReadAround = Callable[[int], str | None]
 MODEL = "extractive"
 SECOND_SHARE = 0.75  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
+FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at most
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
@@ -82,13 +83,13 @@ def _compose(
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
     seen = {_source(c.hit) for c, _ in passages}
     documents = [c.hit.document_id for c, _ in passages]
-    others = [first[0]] if newer else [second[0]] if second else []
-    for c in [] if has_parts else [*others, *ranked]:
+    others = [first[0]] if newer else []
+    for c in [] if has_parts else [*others, *sorted(ranked, key=lambda c: -c.evidence)]:
         if _source(c.hit) in seen or documents.count(c.hit.document_id) > 1:
             continue
         if len(citations) > FURTHER:
             break
-        if c.evidence < first[0].evidence:
+        if c.evidence < first[0].evidence - FURTHER_LESS:
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))

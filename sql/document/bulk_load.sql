@@ -130,7 +130,8 @@ becomes the document's. existing: as of put_document. Those without an embedding
 Returns counts of documents and chunks, and the ids of the documents queued. For more than some
 thousands: rag.load_staged.
 Circle: application, Chunks.
-SELECT * FROM rag.load_chunks('docs', '[{"uri": "d5", "content": "red fish"}]')$$;
+SELECT * FROM rag.load_chunks('docs',
+    '[{"uri": "d5", "content": "red fish"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.load_staged(collection text, existing text DEFAULT 'replace')

@@ -119,7 +119,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.get_embeddings IS
-$$The vectors of chunks in the active embedding space, as they are stored: in half precision.
+$$Vectors of chunks, as the active embedding space stores them.
 
 By chunk id; a chunk that is not there, or has no vector yet, has no row.
 Circle: application, Chunks.

@@ -120,7 +120,7 @@ def test_add_search_ask_status(process: Run, cli: Run, handbook: Path) -> None:
     (answer,) = lines(cli("ask", "How do I reset my password?", "--json"))
     assert answer["found"] and "Settings" in answer["text"]
     shown = process("ask", "How do I reset my password?")
-    assert "[1] handbook/password.md" in shown.stdout
+    assert "[1] Passwords > Reset · handbook/password.md" in shown.stdout
 
     (status,) = lines(cli("status", "--json"))
     assert (status["documents"], status["pending"], status["model"]) == (2, 0, "minilm")

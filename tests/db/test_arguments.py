@@ -39,7 +39,7 @@ def docs(new_database: Any, template: str, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d: d.search(None), "the query is a text, not None"),
+        (lambda d: d.search(None), "there is nothing to search by; pass a query or an embedding"),
         (lambda d: d.search(5), "the query is a text, not 5"),
         (lambda d: d.search("fish", limit=2.5), "limit is a whole number, not 2.5"),
         (lambda d: d.search("fish", limit="3"), "limit is a whole number, not '3'"),
