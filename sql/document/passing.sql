@@ -106,4 +106,4 @@ one transaction. Returns how many documents there were.
 patch: the keys to set; a value is replaced whole, and null is a value. Nothing is cut or embedded
 anew: their chunks have it at once, but for keys that a chunk was given of its own.
 Circle: application, Documents.
-SELECT rag.merge_metadata('docs', '{"$uri": "d1"}', '{"reviewed": true}')$$;
+SELECT rag.merge_metadata('docs', '{"$uri": "d1"}', '{"seen": true}')$$;
