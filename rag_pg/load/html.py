@@ -69,7 +69,12 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         if not tag.h1:
             tag.decompose()
     for tag in content.find_all("img"):
-        tag.replace_with(str(tag.get("alt") or ""))
+        described = str(tag.get("alt") or "")
+        link = tag.find_parent("a", href=re.compile("^#"))
+        if link and len(described.split()) < 2 and not link.get_text(strip=True):
+            link.decompose()  # an arrow to the top of the page
+        else:
+            tag.replace_with(described)
     _drop_contents(content, soup)
     for tag in content.find_all("a"):
         if not str(tag.get("href") or "").startswith(_LINKS):

@@ -234,6 +234,17 @@ def test_the_name_that_a_site_gives_itself_is_not_of_the_title() -> None:
     assert html_to_markdown(f"{meta}<title>Acme Manual</title><p>x</p>")[0] == "Acme Manual"
 
 
+def test_an_arrow_to_the_top_is_left_out_and_a_described_image_is_kept() -> None:
+    page = """<body><h1 id="start">A</h1><p>Text.</p>
+    <div><a href="#start"><img alt="top" src="up.gif"></a></div>
+    <p><a href="#start"><img src="up.gif"> Top of all</a></p>
+    <p><a href="#big"><img alt="Sales by year" src="sales.png"></a></p>
+    <p><img alt="Chart" src="chart.png"></p></body>"""
+    content = html_to_markdown(page)[1]
+    assert "Sales by year" in content and "Chart" in content and "Top of all" in content
+    assert not re.search(r"\btop\b", content)
+
+
 def test_the_contents_of_a_page_are_left_out_and_other_lists_of_links_are_kept() -> None:
     contents = "<ul><li><a href='#a'>First</a></li><li><a href='#b'>Second</a></li></ul>"
     links = "<ul><li><a href='a.html'>Other</a></li><li><a href='b.html'>Pages</a></li></ul>"
