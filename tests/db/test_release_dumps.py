@@ -5,13 +5,23 @@ A release's files are written by scripts/release.py when it is tagged.
 
 import json
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from release_dump import RELEASES, answers, called_functions, held, observe, protocol, restore
+from release_dump import (
+    RELEASES,
+    answers,
+    called_functions,
+    held,
+    observe,
+    protocol,
+    renew_leases,
+    restore,
+)
 
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
@@ -34,6 +44,11 @@ def results(release: Path) -> dict[str, Any]:
     return read
 
 
+def _unleased(rows: Any) -> Any:
+    """Rows without the times until which jobs are held."""
+    return json.loads(re.sub(r'("lease_expires_at": )"[^"]*"', r"\1null", json.dumps(rows)))
+
+
 def test_a_filled_database_of_a_release_is_the_same_after_an_upgrade(
     release: Path,
     results: dict[str, Any],
@@ -53,13 +68,14 @@ def test_a_filled_database_of_a_release_is_the_same_after_an_upgrade(
     assert schema.check(dsn) == []
     now = held(dsn, results["tables"])
     assert {name for name, table in results["tables"].items() if now[name] != table} == set()
+    renew_leases(dsn)
     found = observe(dsn, tmp_path, results["calls"])
     assert found["searches"] == results["searches"]
     assert found["evaluation"] == results["evaluation"]
     changed = {
         call: (was, found["calls"][call])
         for call, was in results["calls"].items()
-        if found["calls"][call] != was
+        if _unleased(found["calls"][call]) != _unleased(was)
     }
     assert changed == {}
     from_stored, from_anew = answers(dsn, tmp_path)

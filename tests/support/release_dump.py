@@ -153,6 +153,15 @@ def reading_calls() -> list[str]:
     ]
 
 
+def renew_leases(dsn: str) -> None:
+    """Let the jobs that were taken when the release was written down be held as they were then."""
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            """UPDATE rag.jobs SET lease_expires_at = now() + interval '1 hour'
+               WHERE lease_expires_at IS NOT NULL"""
+        )
+
+
 def held(dsn: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """The recorded tables as they are now: the columns that they had."""
     with psycopg.connect(dsn, autocommit=True) as connection:
