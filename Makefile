@@ -123,6 +123,7 @@ docs: $(VENV)/.demo ## write the reference from comments in the database, indexe
 	$(BIN)/python docs/generate_async.py
 	$(BIN)/python docs/generate_decisions.py
 	$(BIN)/python docs/generate_guides.py
+	$(BIN)/python docs/generate_openapi.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py

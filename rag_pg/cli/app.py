@@ -25,6 +25,7 @@ from rag_pg.cli.history import answers, erase
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
+from rag_pg.cli.serve import serve
 from rag_pg.cli.spaces import rechunk, reembed, spaces
 from rag_pg.cli.terminal import write, write_message
 from rag_pg.cli.worker import worker
@@ -36,7 +37,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Documents": ("show", "delete", "erase", "adopt", "drop"),
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
     "How documents are cut, embedded and enriched": ("rechunk", "reembed", "spaces", "enrich"),
-    "Operation": ("worker", "jobs", "db", "mcp"),
+    "Operation": ("worker", "jobs", "db", "serve", "mcp"),
     "Everything else": ("call",),
 }
 
@@ -108,7 +109,7 @@ def main() -> None:
 
 for function in (
     add, adopt, advise, answers, ask, audit, calibrate, delete, demo, doctor, documents, drop,
-    enrich, erase, jobs, mcp, rechunk, reembed, search, show, spaces, status, sync, worker,
+    enrich, erase, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync, worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
 app.command("call", add_help_option=False)(call)

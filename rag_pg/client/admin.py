@@ -16,6 +16,7 @@ from rag_pg.types import (
     Space,
     StatusLine,
     UsageLine,
+    WorkerInfo,
 )
 
 
@@ -44,6 +45,10 @@ class Admin(OfRag):
         Raises: InvalidInput (another topic).
         """
         return self._rag.database.status(topics)
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return the workers that reported within the last minute."""
+        return self._rag.database.rows(WorkerInfo, "list_workers")
 
     def stats(self) -> list[CollectionStats]:
         """Return counts, size, lag and rate of every collection, by name."""

@@ -30,6 +30,7 @@ from rag_pg.client.spaces import Spaces
 from rag_pg.client.threaded import Beside, Inner, Kind, Runs, Threaded
 from rag_pg.client.versions import Versions
 from rag_pg.client.views import Views
+from rag_pg.config import Settings
 from rag_pg.deadline import Scope, Stopped
 from rag_pg.errors import RagError
 from rag_pg.protocols import Embedder
@@ -70,6 +71,7 @@ class AsyncAdmin(Beside[Admin]):
     check = Threaded(Admin.check)
     maintain = Threaded(Admin.maintain)
     status = Threaded(Admin.status)
+    workers = Threaded(Admin.workers)
     stats = Threaded(Admin.stats)
     spaces = Threaded(Admin.spaces)
     usage = Threaded(Admin.usage)
@@ -242,6 +244,11 @@ class AsyncRag:
         for threads in self._threads.values():
             threads.shutdown(wait=False, cancel_futures=True)
 
+    @property
+    def settings(self) -> Settings:
+        """The settings of this process."""
+        return self._sync.settings
+
     async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run any call of the synchronous client in a thread, of those that may wait long."""
         return await self._run("long", partial(call, *args, **kwargs), can_stop=False)
@@ -393,9 +400,12 @@ class AsyncCollection:
         limit: int | None = None,
         uri_prefix: str | None = None,
         content: bool = False,
+        after: str = "",
     ) -> AsyncIterator[Document]:
         """See Collection.list."""
-        found = self._sync.list(filter=filter, limit=limit, uri_prefix=uri_prefix, content=content)
+        found = self._sync.list(
+            filter=filter, limit=limit, uri_prefix=uri_prefix, content=content, after=after
+        )
         following = partial(next, found, None)
         while (document := await self._run("statements", following, can_stop=False)) is not None:
             yield document
@@ -426,6 +436,8 @@ class AsyncCollection:
     original = Threaded(Collection.original)
     count = Threaded(Collection.count)
     search = Threaded(Collection.search)
+    why_not = Threaded(Collection.why_not)
+    around = Threaded(Collection.around)
     rewrite = Threaded(Collection.rewrite)
     snippets = Threaded(Collection.snippets)
     ask = Threaded(Collection.ask)

@@ -39,6 +39,7 @@ from rag_pg.ingest import (
     work_queue,
 )
 from rag_pg.protocols import LLM, Embedder
+from rag_pg.providers import embed_query
 from rag_pg.search import Rewritten, SearchOptions, check_names
 from rag_pg.text import clean_text
 from rag_pg.types import (
@@ -56,6 +57,9 @@ from rag_pg.types import (
     Hits,
     Message,
     Original,
+    Passage,
+    SearchCheck,
+    StatementOptions,
     SyncReport,
     Vectors,
 )
@@ -329,10 +333,12 @@ class Collection:
         limit: int | None = None,
         uri_prefix: str | None = None,
         content: bool = False,
+        after: str = "",
     ) -> Iterator[Document]:
         """Yield documents by uri, a page at a time.
 
         Args:
+            after: only those whose uri comes after this one.
             uri_prefix: only those whose uri begins with it, letter by letter, e.g. "handbook/".
             content: with their texts; otherwise `Document.content` is None.
         """
@@ -342,6 +348,7 @@ class Collection:
             limit=limit,
             uri_prefix=uri_prefix,
             with_content=content,
+            after=after,
         )
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
@@ -426,6 +433,33 @@ class Collection:
             max_tokens=max_tokens,
             max_cost=max_cost,
         )
+
+    @in_thread("search", can_stop=True)
+    def why_not(
+        self, chunk_id: int, query: str, **options: Unpack[StatementOptions]
+    ) -> builtins.list[SearchCheck]:
+        """Return why a search does not find a chunk, or that it does, step by step: stored, filter,
+        vector, keyword, result.
+
+        Args:
+            options: of the search; see `search`.
+        Raises: InvalidQuery, InvalidInput (unknown option).
+        """
+        check_names(options, known=StatementOptions.__optional_keys__, call="why_not")
+        embedding = embed_query(self.embedder, query)
+        return self.rag.database.why_not(self.name, chunk_id, query, embedding, **options)
+
+    def around(
+        self, chunk_ids: Iterable[int], *, neighbours: int = 1, upto: str = "window"
+    ) -> builtins.list[Passage]:
+        """Return the passages around chunks, joined where they touch; chunks that are gone are left
+        out.
+
+        Args:
+            neighbours: of a window, before and after each. upto: window, parent, section or
+                document. Raises: InvalidQuery.
+        """
+        return self.rag.database.expand(self.name, [*chunk_ids], neighbours=neighbours, upto=upto)
 
     @in_thread("long", can_stop=True)
     def rewrite(

@@ -188,11 +188,11 @@ class Documents(Statements):
         limit: int | None = None,
         uri_prefix: str | None = None,
         with_content: bool = False,
+        after: str = "",
     ) -> Iterator[Document]:
         """Yield documents by uri, a page at a time. Raises InvalidQuery."""
         if limit is not None and limit < 0:
             raise InvalidQuery(f"limit {limit} is out of range; use 0 or more")
-        after = ""
         left = limit
         while left is None or left > 0:
             page = self.list_documents(

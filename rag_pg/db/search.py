@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 
 from rag_pg.db.connection import Statements, columns_of
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.types import SHORT, Hit, Passage, TermMatch, Vectors
+from rag_pg.types import SHORT, Hit, Passage, SearchCheck, TermMatch, Vectors
 
 NOTES = ", pg_catalog.current_setting('rag.notes', true) AS notes"
 
@@ -106,6 +106,27 @@ class Searches(Statements):
             before=neighbours,
             after=neighbours,
             upto=upto,
+        )
+
+    def why_not(
+        self,
+        collection: str,
+        chunk_id: int,
+        query: str | None,
+        embedding: Vectors | None,
+        **options: Any,
+    ) -> list[SearchCheck]:
+        given = {name: value for name, value in options.items() if value is not None}
+        return self.rows(
+            SearchCheck,
+            "why_not",
+            collection=collection,
+            chunk_id=chunk_id,
+            query=query,
+            embedding=embedding,
+            limit=given.pop("limit", 10),
+            filter=given.pop("filter", {}),
+            options={SHORT.get(name, name): value for name, value in given.items()},
         )
 
     def snippets(

@@ -65,8 +65,8 @@ from rag_pg.types.history import (
     LoggedAnswer,
     ReplayedCitation,
 )
-from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
-from rag_pg.types.job import Job, JobCounts
+from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, SearchCheck, TermMatch
+from rag_pg.types.job import Job, JobCounts, WorkerInfo
 from rag_pg.types.json import to_json
 from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
@@ -188,6 +188,7 @@ __all__ = [
     "RunComparison",
     "RunProgress",
     "Scores",
+    "SearchCheck",
     "Skipped",
     "Source",
     "Space",
@@ -213,6 +214,7 @@ __all__ = [
     "Vectors",
     "ViewColumn",
     "ViewQuery",
+    "WorkerInfo",
     "Zone",
     "as_table",
     "to_json",

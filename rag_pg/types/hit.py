@@ -62,6 +62,16 @@ class Passage:
     rank: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchCheck:
+    """A step of a search that a chunk passes, or does not: stored, filter, vector, keyword, result;
+    detail says how."""
+
+    check_name: str
+    passed: bool
+    detail: str
+
+
 Leg = Literal["vector", "rerank"]
 Method = Literal["hybrid", "vector", "keyword"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 
@@ -18,6 +20,21 @@ class Job:
     document_id: UUID
     attempts: int
     space_id: int | None = None  # of an embed job
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerInfo:
+    """A worker that is at work. collections: None: all. rates: documents or chunks a second, by
+    kind of job, of late."""
+
+    worker: str
+    version: str
+    collections: Sequence[str] | None
+    concurrency: int
+    leased_jobs: int
+    rates: Mapping[str, float]
+    started_at: datetime
+    seen_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

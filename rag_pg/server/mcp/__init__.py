@@ -3,14 +3,29 @@
 Nothing is written: each statement is sent in a read-only transaction.
 """
 
-from rag_pg.server.mcp.http import KeyVerifier, http_app, is_local, parse_address, read_keys
-from rag_pg.server.mcp.server import MAX_TOKENS, TIMEOUT, RagServer, make_server
+from rag_pg.server.mcp.http import (
+    LOCAL,
+    KeyVerifier,
+    http_app,
+    is_local,
+    parse_address,
+    read_keys,
+)
+from rag_pg.server.mcp.server import (
+    MAX_TOKENS,
+    TIMEOUT,
+    RagServer,
+    describe_error,
+    make_server,
+)
 
 __all__ = [
+    "LOCAL",
     "MAX_TOKENS",
     "TIMEOUT",
     "KeyVerifier",
     "RagServer",
+    "describe_error",
     "http_app",
     "is_local",
     "make_server",

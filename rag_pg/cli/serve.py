@@ -1,0 +1,107 @@
+"""`rag-pg serve`: the HTTP service, and the page."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rag_pg.cli.options import Dsn, open_client
+from rag_pg.cli.terminal import write_message
+from rag_pg.errors import InvalidInput
+from rag_pg.extras import extra
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from rag_pg.server.http import ServiceOptions
+
+
+def serve(
+    address: Annotated[str, typer.Argument(help="HOST:PORT; port 0 takes a free one.")] = (
+        "127.0.0.1:8000"
+    ),
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", help="A name that clients call it by; repeatable."),
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="How many serve.")] = 1,
+    answers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Made at once; default: by processors, or 32 for models."),
+    ] = None,
+    waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait, at most.")] = 100,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds until a response begins.")] = 120.0,
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request, but for files.")] = (
+        2_000_000
+    ),
+    rerank: Annotated[
+        str | None, typer.Option(help="What reranks where asked to, as of search --rerank.")
+    ] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources/--no-sources", help="List sources under a chat's answer.")
+    ] = True,
+    open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
+    dsn: Dsn = None,
+) -> None:
+    """Serve search, answers and documents over HTTP, and a page."""
+    with extra("serve", "the HTTP service needs"):
+        import uvicorn
+
+        from rag_pg.server.http import ServiceOptions
+        from rag_pg.server.mcp import is_local, parse_address
+
+    host, port = parse_address(address)
+    if not is_local(host):
+        raise InvalidInput(f"{host} is reached from elsewhere, and no key is asked for yet")
+    with open_client(dsn) as rag:  # which starts the embedded server, and upgrades it
+        options = ServiceOptions(
+            dsn=rag.dsn,
+            allowed_hosts=allowed_hosts or (),
+            answers_at_once=answers,
+            most_waiting=waiting,
+            timeout=timeout,
+            max_body=max_body,
+            rerank=rerank,
+            sources=sources,
+        )
+        if rerank is not None:
+            rag.reranker(rerank)  # said now, where it is wrong
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{listener.getsockname()[1]}/"
+        write_message(f"serving at {url}")
+        config = uvicorn.Config(
+            partial(_start, options),
+            factory=True,
+            log_config=None,
+            access_log=False,
+            workers=processes,
+        )
+        if open_page:
+            typer.launch(url)
+        if processes > 1:
+            from uvicorn.supervisors import Multiprocess
+
+            Multiprocess(config, sockets=[listener]).run()
+        else:
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _start(options: ServiceOptions) -> FastAPI:
+    """Make the application, in each process that serves."""
+    from rag_pg.server.http import make_app
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
+    access = logging.getLogger("rag_pg.access")
+    access.setLevel(logging.INFO)
+    access.propagate = False
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(logging.Formatter("%(message)s"))
+    access.addHandler(lines)
+    return make_app(options)

@@ -1,0 +1,74 @@
+"""The application: own routes, those that other programs speak, MCP, the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.staticfiles import StaticFiles
+
+from rag_pg.client import AsyncRag
+from rag_pg.config import Settings
+from rag_pg.server.http import asking, documents, operation
+from rag_pg.server.http.guard import Guard
+from rag_pg.server.http.problem import PROBLEM_SCHEMA, add_problems
+from rag_pg.server.http.service import Service, ServiceOptions
+from rag_pg.version import __version__
+
+PAGE = Path(__file__).parents[1] / "page"
+FORM_BYTES = 100_000  # of an upload beside its files
+
+
+def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = None) -> FastAPI:
+    """Make the application of a service, which opens its client when it is started.
+
+    Args:
+        open_rag: makes another client than that of `options.dsn`.
+    Raises: InvalidInput (a wrong setting of the environment).
+    """
+    service = Service(options=options, open_rag=open_rag or (lambda: AsyncRag(options.dsn)))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with service.opened():
+            yield
+
+    app = Documented(
+        title="rag_pg",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,  # its page loads from elsewhere
+        redoc_url=None,
+    )
+    app.state.service = service
+    for routes in (operation.probes, asking.routes, documents.routes, operation.routes):
+        app.include_router(routes)
+    app.include_router(operation.quality)
+    if (PAGE / "index.html").exists():
+        app.mount("/", StaticFiles(directory=PAGE, html=True))
+    add_problems(app)
+    settings = Settings.from_environment()
+    app.add_middleware(
+        Guard,
+        allowed_hosts=options.allowed_hosts,
+        max_body=options.max_body,
+        max_upload=settings.max_file_bytes + FORM_BYTES,
+        timeout=options.timeout,
+    )
+    return app
+
+
+class Documented(FastAPI):
+    """An application whose OpenAPI has the problems that its routes answer with."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            schemas = super().openapi()["components"]["schemas"]
+            schemas["Problem"] = PROBLEM_SCHEMA
+            for unused in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(unused, None)
+        assert self.openapi_schema is not None
+        return self.openapi_schema

@@ -1,0 +1,180 @@
+"""Documents and collections: listed, put, uploaded, read, deleted; their versions.
+
+A document is named by the parameter `uri`: uris hold slashes, dots and URLs, which proxies rewrite
+in paths.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, File, Form, UploadFile
+from starlette.responses import Response
+
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.load import load_bytes
+from rag_pg.server.http.asking import parsed
+from rag_pg.server.http.problem import PROBLEMS
+from rag_pg.server.http.service import Asked, answered
+from rag_pg.server.http.shapes import (
+    CollectionBody,
+    CollectionRow,
+    Count,
+    DocumentBody,
+    DocumentPage,
+    DocumentRow,
+    Failure,
+    PutResult,
+    part_of,
+)
+from rag_pg.types import AddReport, Chunk, CollectionInfo, DocumentVersion, LineChange
+
+routes = APIRouter(tags=["documents"], responses=PROBLEMS)
+PAGE_LIMIT = 1000
+# What a browser shows without running anything of it; all else is downloaded.
+SHOWN = frozenset(
+    ("application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp", "text/plain")
+)
+FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file",
+        "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@routes.get("/collections", response_model=list[CollectionRow])
+async def list_collections(call: Asked) -> Response:
+    """Every collection's settings and counts, by name."""
+    stats = {one.collection: one for one in await call.rag.admin.stats()}
+    found = await call.rag.collections()
+    return answered([CollectionRow(info=one, stats=stats.get(one.name)) for one in found])
+
+
+@routes.post("/collections", response_model=CollectionInfo, status_code=201)
+async def create_collection(call: Asked, body: CollectionBody) -> Response:
+    """Make a collection; one that exists with these settings stays as it is."""
+    made = await call.rag.collection(body.name, **body.options("name"))
+    return answered(made.info, 201)
+
+
+@routes.get("/documents", response_model=DocumentPage | DocumentRow)
+async def documents(
+    call: Asked,
+    collection: str,
+    uri: str | None = None,
+    limit: int = 100,
+    after: str = "",
+    uri_prefix: str | None = None,
+    filter: str | None = None,
+    content: bool = False,
+) -> Response:
+    """With uri, that document with its content; else a page of documents by uri; filter is JSON."""
+    docs = await call.collection(collection)
+    if uri is not None:
+        return answered(part_of(DocumentRow, await docs.get(uri)))
+    if not 1 <= limit <= PAGE_LIMIT:
+        raise InvalidInput(f"limit {limit} is out of range; use 1 to {PAGE_LIMIT}")
+    wanted = parsed("filter", filter)
+    found = docs.list(
+        filter=wanted, limit=limit + 1, uri_prefix=uri_prefix, content=content, after=after
+    )
+    rows = [part_of(DocumentRow, one) async for one in found]
+    following = rows[limit - 1].uri if len(rows) > limit else None
+    return answered(DocumentPage(documents=rows[:limit], next=following))
+
+
+@routes.put("/documents", response_model=PutResult)
+async def put_document(
+    call: Asked, collection: str, uri: str, body: DocumentBody, wait: bool = False
+) -> Response:
+    """Store a document; wait: until it is searchable, else workers make it so."""
+    docs = await call.collection(collection)
+    report = await docs.add({"uri": uri, **body.options()}, wait=wait)
+    if report.failures:
+        raise InvalidInput(report.failures[0].error)
+    return answered(_put_result(report))
+
+
+@routes.delete("/documents", response_model=Count)
+async def delete_document(call: Asked, collection: str, uri: str) -> Response:
+    """Delete a document; count is 0 where there was none."""
+    return answered(Count(count=await (await call.collection(collection)).delete(uri)))
+
+
+@routes.get("/documents/original", response_class=Response, responses=FILE)
+async def original(call: Asked, collection: str, uri: str) -> Response:
+    """The file that a document was made from, where it is kept."""
+    found = await (await call.collection(collection)).original(uri)
+    shown = found.media_type in SHOWN
+    media_type = found.media_type if shown else "application/octet-stream"
+    name = quote(found.file_name.rpartition("/")[2])
+    headers = {
+        "Content-Disposition": f"{'inline' if shown else 'attachment'}; filename*=UTF-8''{name}",
+        "Content-Security-Policy": "frame-ancestors 'self'",
+        "X-Frame-Options": "SAMEORIGIN",
+    }
+    return Response(found.data, headers=headers, media_type=media_type)
+
+
+@routes.get("/documents/chunks", response_model=list[Chunk])
+async def chunks(call: Asked, collection: str, uri: str) -> Response:
+    """The chunks of a document, in their order."""
+    return answered(await (await call.collection(collection)).chunks(uri))
+
+
+@routes.get("/documents/versions", response_model=list[DocumentVersion])
+async def versions(call: Asked, collection: str, uri: str) -> Response:
+    """The versions of a document that are there, the newest first."""
+    return answered(await (await call.collection(collection)).versions.list(uri))
+
+
+@routes.get("/documents/difference", response_model=list[LineChange])
+async def difference(
+    call: Asked, collection: str, uri: str, old: int, new: int, context_lines: int | None = 3
+) -> Response:
+    """How two versions of a document differ, line by line."""
+    docs = await call.collection(collection)
+    return answered(await docs.versions.diff(uri, old, new, context_lines=context_lines))
+
+
+@routes.post("/uploads", response_model=PutResult)
+async def upload(
+    call: Asked,
+    collection: Annotated[str, Form()],
+    files: Annotated[list[UploadFile], File()],
+    uri_prefix: Annotated[str, Form()] = "",
+    metadata: Annotated[str, Form()] = "{}",
+    keep_original: Annotated[bool | None, Form()] = None,
+    wait: Annotated[bool, Form()] = False,
+) -> Response:
+    """Store files: the suffix of a name tells its type, uri_prefix and the name are its uri."""
+    docs = await call.collection(collection)
+    fields = parsed("metadata", metadata)
+    if not isinstance(fields, dict):
+        raise InvalidInput("metadata is no object of JSON")
+    failures, loaded = [], []
+    for file in files:
+        name, data = file.filename or "", await file.read()
+        try:
+            loaded.append(await call.rag.run(
+                load_bytes, name, data, uri_prefix + name,
+                max_bytes=call.rag.settings.max_file_bytes,
+            ))  # fmt: skip
+        except RagError as exc:
+            failures.append(Failure(uri=uri_prefix + name, error=str(exc)))
+    report = await docs.add(*loaded, wait=wait, metadata=fields, keep_original=keep_original)
+    return answered(_put_result(report, failures))
+
+
+def _put_result(report: AddReport, failures: list[Failure] | None = None) -> PutResult:
+    told = [Failure(uri=one.uri, error=one.error) for one in report.failures]
+    return PutResult(
+        added=report.added,
+        unchanged=report.unchanged,
+        uris=report.uris,
+        document_ids=[str(one) for one in report.document_ids],
+        failures=[*(failures or []), *told],
+        notes=report.notes,
+    )

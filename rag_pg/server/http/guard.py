@@ -1,0 +1,128 @@
+"""What every request passes before it is read: who may call, how large it is, how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import uuid
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_pg.server.http.problem import Refused, response_of
+from rag_pg.server.mcp import LOCAL
+
+ACCESS = logging.getLogger("rag_pg.access")
+UPLOADS = "/uploads"
+SECURITY = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:;"
+    " frame-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self';"
+    " frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Guard:
+    """ASGI middleware. Refuses other Host headers than those of this machine and the allowed, as a
+    page sends that rebinds its name to this address, and requests of other pages; counts the bytes
+    of a body while it is read; ends what does not begin to respond in time; writes a line of JSON
+    for each request to the logger rag_pg.access, without texts.
+
+    Args:
+        max_body: bytes, max_upload: of an upload. timeout: seconds.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        allowed_hosts: Collection[str],
+        max_body: int,
+        max_upload: int,
+        timeout: float,
+    ) -> None:
+        self._app = app
+        self._hosts = {*LOCAL, *allowed_hosts}
+        self._max_body, self._max_upload, self._timeout = max_body, max_upload, timeout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, request_id, status = time.perf_counter(), uuid.uuid4().hex, 0
+        state = scope.setdefault("state", {})
+
+        async def seen(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                clock.reschedule(None)  # a stream may last
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._timeout) as clock:
+                try:
+                    self._check_caller(Headers(scope=scope))
+                    await self._app(scope, self._counted(scope, receive), seen)
+                except Refused as exc:
+                    if status:
+                        raise
+                    await response_of(exc)(scope, receive, seen)
+        except TimeoutError:
+            if status or not clock.expired():
+                raise
+            late = Refused(504, f"no answer within {self._timeout:g} seconds; ask for less")
+            await response_of(late)(scope, receive, seen)
+        finally:
+            line = {
+                "at": time.time(),
+                "request_id": request_id,
+                "key": state.get("key_id"),
+                "method": scope["method"],
+                "path": getattr(scope.get("route"), "path", ""),
+                "status": status,
+                "seconds": round(time.perf_counter() - began, 4),
+            }
+            ACCESS.info(json.dumps(line))
+
+    def _check_caller(self, headers: Headers) -> None:
+        """Raises: Refused."""
+        host = headers.get("host", "")
+        if not self._allows(host):
+            raise Refused(421, f"this service is not called {host!r:.80}; see --allowed-host")
+        origin = headers.get("origin")
+        if origin is not None and not self._allows(urlsplit(origin).netloc):
+            raise Refused(403, "a page of another site asks; only this service's own may")
+
+    def _allows(self, host: str) -> bool:
+        bare = host if host.endswith("]") else host.rpartition(":")[0] or host
+        return bool(self._hosts & {host, bare})
+
+    def _counted(self, scope: Scope, receive: Receive) -> Receive:
+        """Return `receive` that gives no more than a body may have. Raises: Refused."""
+        most = self._max_upload if scope["path"] == UPLOADS else self._max_body
+        refused = Refused(413, f"the body has more than {most} bytes")
+        told = Headers(scope=scope).get("content-length", "0")
+        if not told.isdecimal() or int(told) > most:
+            raise refused
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise refused
+            return message
+
+        return counted

@@ -1,0 +1,145 @@
+"""What goes wrong -> a problem of RFC 9457, with the words that the client has.
+
+Beside them stands the member `error` of OpenAI's protocol, so that its clients show them too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rag_pg import errors
+from rag_pg.errors import RagError
+from rag_pg.server.mcp import describe_error
+
+MEDIA_TYPE = "application/problem+json"
+SHOWN = 5  # faults of a body
+CLIENT_GONE = 499  # as proxies log it; nobody reads the response
+# The first class that an error is of decides.
+STATUS: dict[type[RagError], int] = {
+    errors.InvalidInput: 400,
+    errors.NotFound: 404,
+    errors.PermissionDenied: 403,
+    errors.AlreadyExists: 409,
+    errors.CollectionMismatch: 409,
+    errors.GateFailed: 409,
+    errors.NotReady: 409,
+    errors.LeaseLost: 409,
+    errors.RateLimited: 503,
+    errors.DatabaseUnavailable: 503,
+    errors.SchemaMismatch: 503,
+    errors.ModelUnavailable: 503,
+    errors.StatementCanceled: 504,
+    errors.NoAnswer: 504,
+    errors.ProviderTimeout: 504,
+    errors.ProviderError: 502,
+    RagError: 500,
+}
+AGAIN_SECONDS = 5.0  # after which a client is told to try again, where nobody knows better
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "error"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}},
+            },
+        },
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "code", "param"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "code": {"type": "integer"},
+                "param": {"type": ["string", "null"]},
+            },
+        },
+    },
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status, description in (
+        ("4XX", "What was asked is wrong, or not allowed"),
+        ("5XX", "It cannot be answered now"),
+        (422, "The body or a parameter is not as described"),
+    )
+}
+
+
+class Refused(Exception):
+    """A request is refused with this status, before anything is done for it."""
+
+    def __init__(self, status: int, detail: str, *, again: float | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.again = status, detail, again
+
+
+def problem_of(exc: Exception) -> dict[str, Any]:
+    """Return an error as the object that a response, or the last event of a stream, holds."""
+    if isinstance(exc, Refused | HTTPException):
+        status = exc.status if isinstance(exc, Refused) else exc.status_code
+        return _problem(status, HTTPStatus(status).phrase, str(exc.detail))
+    if isinstance(exc, RequestValidationError):
+        faults = [
+            {"pointer": "/".join(["#", *map(str, one["loc"][1:])]), "detail": one["msg"]}
+            for one in exc.errors()[:SHOWN]
+        ]
+        told = "; ".join(f"{one['pointer']}: {one['detail']}" for one in faults)
+        return {**_problem(422, "Invalid request", told), "errors": faults}
+    if isinstance(exc, RagError):
+        status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
+        return _problem(status, type(exc).__name__, describe_error(exc))
+    return _problem(500, "Internal Server Error", "this failed; the log of the service says why")
+
+
+def response_of(exc: Exception) -> Response:
+    """Return an error as a response."""
+    found = problem_of(exc)
+    headers: dict[str, str] = dict(getattr(exc, "headers", None) or {})
+    again = getattr(exc, "again", None) or getattr(exc, "retry_after", None)
+    if again is None and found["status"] == 503:
+        again = AGAIN_SECONDS
+    if again is not None:
+        headers["Retry-After"] = str(math.ceil(again))
+    if found["status"] == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(json.dumps(found), found["status"], headers, MEDIA_TYPE)
+
+
+async def _on_error(request: Request, exc: Exception) -> Response:
+    return response_of(exc)
+
+
+def add_problems(app: FastAPI) -> None:
+    """Let everything that goes wrong in an application be told as a problem."""
+    for kind in (RagError, Refused, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _on_error)
+
+
+def _problem(status: int, title: str, detail: str) -> dict[str, Any]:
+    kind = title.lower().replace(" ", "_")
+    return {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "error": {"message": detail, "type": kind, "code": status, "param": None},
+    }

@@ -1,0 +1,178 @@
+"""What the routes share: the client, the gate of answers, who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rag_pg.client import AsyncCollection, AsyncRag
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.server.http.events import Events, until_gone
+from rag_pg.server.http.problem import Refused
+from rag_pg.server.http.shapes import Body
+from rag_pg.types import Event, to_json
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+AGAIN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServiceOptions:
+    """What a service is told when it is started.
+
+    dsn: as of `Rag`. allowed_hosts: names by which clients may call it beside those of this
+    machine. answers_at_once: others wait, most_waiting of them. timeout: seconds until a response
+    begins. max_body: bytes of a request, but for uploads. rerank: what reranks where a request
+    wants it. sources: whether the sources stand under the text of a chat's answer.
+    """
+
+    dsn: str | None = None
+    allowed_hosts: Sequence[str] = ()
+    answers_at_once: int | None = None
+    most_waiting: int = 100
+    timeout: float = 120.0
+    max_body: int = 2_000_000
+    rerank: str | None = None
+    sources: bool = True
+
+
+class Gate:
+    """Lets so many in at once; the others wait their turn, up to a number, beyond which they are
+    refused."""
+
+    def __init__(self, at_once: int, most_waiting: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._most_waiting = most_waiting
+        self.waiting = self.entered = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Raises: Refused."""
+        if self._free.locked() and self.waiting >= self._most_waiting:
+            raise Refused(
+                503, f"{self.waiting} answers wait already; ask again later", again=AGAIN_SECONDS
+            )
+        self.waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self.waiting -= 1
+        self.entered += 1
+        try:
+            yield
+        finally:
+            self.entered -= 1
+            self._free.release()
+
+
+@dataclass(kw_only=True)
+class Service:
+    """A service: what it was told, and while it is open its client and gate."""
+
+    options: ServiceOptions
+    open_rag: Callable[[], AsyncRag]
+    rag: AsyncRag = field(init=False)
+    gate: Gate = field(init=False)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        async with self.open_rag() as self.rag:
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+            # Who quotes needs a processor, who asks a model waits for it.
+            usual = 2 * cores if self.rag.settings.llm == "extractive" else 32
+            self.gate = Gate(self.options.answers_at_once or usual, self.options.most_waiting)
+            yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A request: the service, and the client with the rights of who asks."""
+
+    request: Request
+    service: Service
+    rag: AsyncRag
+
+    async def collection(self, name: str) -> AsyncCollection:
+        return await self.rag.get_collection(name)
+
+    async def until_gone(self, work: Coroutine[Any, Any, T]) -> T:
+        return await until_gone(self.request, work)
+
+    def options(self, body: Body, *without: str) -> dict[str, Any]:
+        """Return the options of a body as those of a call. Raises: InvalidInput."""
+        given = body.options(*without)
+        if given.pop("rerank", False):
+            given["rerank"] = self.service.options.rerank
+            if given["rerank"] is None:
+                raise InvalidInput("this service has no reranker; start it with --rerank")
+        return given
+
+    async def events(
+        self, docs: AsyncCollection, question: str, options: dict[str, Any]
+    ) -> AsyncGenerator[Event, None]:
+        """Yield the events of an answer, when it is its turn; closed, the work ends."""
+        async with self.service.gate.turn():
+            stream = docs.stream(question, **options)
+            try:
+                async for event in stream:
+                    yield event
+            finally:
+                stream.cancel()
+
+    async def stream(
+        self, pieces: AsyncGenerator[bytes, None], failed: Callable[[Exception], bytes]
+    ) -> Response:
+        """Return pieces as a stream, when the first is there: what fails before it has a status of
+        its own. failed: the last piece, of what fails later."""
+        try:
+            first = await self.until_gone(anext(pieces))
+        except BaseException:
+            await pieces.aclose()
+            raise
+
+        async def whole() -> AsyncGenerator[bytes, None]:
+            async with aclosing(pieces):
+                yield first
+                try:
+                    async for piece in pieces:
+                        yield piece
+                except Exception as exc:
+                    if not isinstance(exc, RagError):
+                        log.exception("a stream failed")
+                    yield failed(exc)
+
+        return Events(whole())
+
+    async def in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what is awaited when it is its turn, unless the client goes away."""
+
+        async def turn() -> T:
+            async with self.service.gate.turn():
+                return await work()
+
+        return await self.until_gone(turn())
+
+
+async def _call(request: Request) -> Call:
+    service: Service = request.app.state.service
+    return Call(request=request, service=service, rag=service.rag)
+
+
+Asked = Annotated[Call, Depends(_call)]
+
+
+def answered(value: Any, status: int = 200) -> Response:
+    """Return a value of this package as a response of JSON."""
+    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")

@@ -1,0 +1,152 @@
+"""The service's own routes give what the Python client gives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from service import app_over, request, with_service
+
+from rag_pg import Rag
+from rag_pg.server.http.shapes import Statement
+from rag_pg.types import StatementOptions, to_json
+
+
+def events(text: str) -> list[tuple[str, Any]]:
+    """Read server-sent events: the kind of each, and its data."""
+    blocks = [block.splitlines() for block in text.split("\n\n") if block]
+    read = [dict(line.split(": ", 1) for line in block if line[0] != ":") for block in blocks]
+    return [(one.get("event", ""), json.loads(one["data"])) for one in read if one]
+
+
+def test_the_options_of_a_search_are_those_of_the_client() -> None:
+    assert Statement.model_fields.keys() - {"collection"} == StatementOptions.__optional_keys__
+
+
+def test_a_search_gives_the_hits_of_the_client(filled: Rag) -> None:
+    wanted = filled.get_collection("animals").search("bird 3", limit=4, filter={"kind": "bird"})
+    body = {"collection": "animals", "query": "bird 3", "limit": 4, "filter": {"kind": "bird"}}
+    found = request(app_over(filled), "POST", "/search", json=body)
+    assert found.status_code == 200
+    assert found.json()["hits"] == to_json([*wanted])
+    assert found.json()["method"] == wanted.method
+    assert found.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'self'" in found.headers["content-security-policy"]
+
+
+def test_an_answer_comes_whole_or_as_events_with_the_same_text(filled: Rag) -> None:
+    body: dict[str, Any] = {"collection": "machines", "question": "When does the valve open?"}
+
+    async def both(client: httpx2.AsyncClient) -> tuple[Any, str]:
+        whole = await client.post("/ask", json=body)
+        streamed = await client.post("/ask", json=body | {"stream": True})
+        assert streamed.headers["content-type"].startswith("text/event-stream")
+        return whole.json(), streamed.text
+
+    whole, text = with_service(app_over(filled), both)
+    told = events(text)
+    assert whole["found"] and "three bar" in whole["text"]
+    kind, last = told[-1]
+    assert kind == "answer" and last["answer"]["text"] == whole["text"]
+    assert {kind for kind, _ in told} >= {"search", "answer"}
+    assert "".join(data["text"] for kind, data in told if kind == "token") in ("", whole["text"])
+
+
+def test_documents_are_put_listed_read_and_deleted(rag: Rag) -> None:
+    rag.collection("notes", model="own", dimensions=3)
+    where = {"collection": "notes", "uri": "a/b c?.md"}
+
+    async def life(client: httpx2.AsyncClient) -> None:
+        body = {"content": "# Valve\n\nIt opens.", "metadata": {"kind": "machine"}}
+        put = await client.put("/documents", params=where, json=body)
+        assert (put.status_code, put.json()["added"]) == (200, 1), put.text
+        again = await client.put("/documents", params=where, json=body)
+        assert again.json()["document_ids"] == put.json()["document_ids"]
+        read = (await client.get("/documents", params=where)).json()
+        assert (read["content"], read["metadata"]) == (body["content"], body["metadata"])
+        await client.put("/documents", params=where | {"uri": "z"}, json={"content": "z"})
+        page = (await client.get("/documents", params={"collection": "notes", "limit": 1})).json()
+        assert [one["uri"] for one in page["documents"]] == ["a/b c?.md"] and page["next"]
+        page = {"collection": "notes", "after": page["next"]}
+        rest = (await client.get("/documents", params=page)).json()
+        assert [one["uri"] for one in rest["documents"]] == ["z"] and rest["next"] is None
+        jobs = (await client.get("/jobs", params={"collection": "notes"})).json()
+        assert {one["uri"] for one in jobs} == {"a/b c?.md", "z"}
+        assert (await client.get(f"/jobs/{jobs[0]['job_id']}")).json()["state"] == "waiting"
+        assert (await client.delete("/documents", params=where)).json() == {"count": 1}
+        assert (await client.delete("/documents", params=where)).json() == {"count": 0}
+        gone = await client.get("/documents", params=where)
+        assert gone.status_code == 404
+
+    with_service(app_over(rag), life)
+
+
+def test_files_are_uploaded_and_their_originals_read(rag: Rag) -> None:
+    rag.collection("notes", model="own", dimensions=3)
+    script = b"<script>alert(1)</script><p>The valve opens.</p>"
+
+    async def life(client: httpx2.AsyncClient) -> None:
+        files = [("files", ("a.txt", b"The pump runs.")), ("files", ("b.html", script))]
+        files += [("files", ("c.exe", b"\0\1"))]
+        fields = {"collection": "notes", "keep_original": "true", "uri_prefix": "up/"}
+        fields["metadata"] = '{"from": "tests"}'
+        put = await client.post("/uploads", data=fields, files=files)
+        assert put.status_code == 200, put.text
+        assert sorted(put.json()["uris"]) == ["up/a.txt", "up/b.html"]
+        (failure,) = put.json()["failures"]
+        assert failure["uri"] == "up/c.exe"
+        where = {"collection": "notes", "uri": "up/a.txt"}
+        read = (await client.get("/documents", params=where)).json()
+        assert read["metadata"]["from"] == "tests"
+        original = await client.get("/documents/original", params=where)
+        assert original.content == b"The pump runs."
+        assert original.headers["content-disposition"].startswith("inline")
+        page = await client.get("/documents/original", params=where | {"uri": "up/b.html"})
+        assert page.content == script and page.headers["content-type"] != "text/html"
+        assert page.headers["content-disposition"].startswith("attachment")
+        assert page.headers["x-content-type-options"] == "nosniff"
+
+    with_service(app_over(rag), life)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "more", "status", "told"),
+    [
+        ("POST", "/search", {"json": {"collection": "no", "query": "x"}}, 404, "'no'"),
+        ("POST", "/search", {"json": {"collection": "animals", "query": "x", "limit": 0}}, 400,
+         "limit"),
+        ("POST", "/search", {"json": {"collection": "animals", "query": "x", "typo": 1}}, 422,
+         "#/typo"),
+        ("POST", "/search", {"json": {"collection": "animals"}}, 422, "#/query"),
+        ("POST", "/search", {"content": b"{", "headers": {"content-type": "application/json"}},
+         422, "JSON"),
+        ("POST", "/search", {"json": {"collection": "animals", "query": "x", "rerank": True}}, 400,
+         "no reranker"),
+        ("POST", "/ask", {"json": {"collection": "animals", "question": "x", "stream": True,
+         "strategy": "os:system"}}, 400, "strategy"),
+        ("GET", "/documents?collection=animals&uri=no", {}, 404, "'no'"),
+        ("GET", "/facets?collection=animals&field=kind&filter=%7B", {}, 400, "filter is no JSON"),
+        ("GET", "/nowhere", {}, 404, "Not Found"),
+        ("PATCH", "/search", {}, 405, "Method Not Allowed"),
+        ("GET", "/jobs/9223372036854775807", {}, 404, "job"),
+        ("GET", "/eval/runs/1", {}, 404, "run 1"),
+        ("POST", "/search", {"content": b" " * 2_000_001}, 413, "2000000 bytes"),
+        ("POST", "/search", {"json": {}, "headers": {"host": "evil.example.com"}}, 421,
+         "evil.example.com"),
+        ("POST", "/search", {"json": {}, "headers": {"origin": "https://evil.example.com"}}, 403,
+         "another site"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_a_problem_with_the_words_of_the_client(
+    filled: Rag, method: str, path: str, more: dict[str, Any], status: int, told: str
+) -> None:
+    found = request(app_over(filled), method, path, **more)
+    assert (found.status_code, found.headers["content-type"]) == (
+        status,
+        "application/problem+json",
+    ), found.text
+    problem = found.json()
+    assert problem["status"] == problem["error"]["code"] == status
+    assert told in problem["detail"] and problem["error"]["message"] == problem["detail"]

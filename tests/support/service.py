@@ -1,0 +1,87 @@
+"""The HTTP service in this process, over the ASGI protocol: no socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx2
+from fakes import HashEmbedder
+from fastapi import FastAPI
+from patience import BOUND
+
+from rag_pg import AsyncRag, Rag
+from rag_pg.server.http import ServiceOptions, make_app
+
+T = TypeVar("T")
+BASE = "http://127.0.0.1:8000"
+
+
+def app_over(rag: Rag, **options: Any) -> FastAPI:
+    """Make a service over the database of a client, with its settings."""
+    return make_app(
+        ServiceOptions(**options),
+        lambda: AsyncRag(
+            rag.dsn, settings=rag.settings, embedders={"hash": lambda name: HashEmbedder()}
+        ),
+    )
+
+
+def with_service(
+    app: FastAPI, use: Callable[[httpx2.AsyncClient], Awaitable[T]], **headers: str
+) -> T:
+    """Start a service, let a client use it, stop it."""
+
+    async def used() -> T:
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app, raise_app_exceptions=False),
+                base_url=BASE,
+                headers=headers,
+                timeout=BOUND,
+            ) as client,
+        ):
+            return await use(client)
+
+    return asyncio.run(used())
+
+
+def request(
+    app: FastAPI, method: str, path: str, *, headers: dict[str, str] | None = None, **more: Any
+) -> httpx2.Response:
+    """Ask a service that is started for it."""
+    return with_service(app, lambda client: client.request(method, path, headers=headers, **more))
+
+
+@contextmanager
+def running(rag: Rag, *options: str) -> Iterator[tuple[str, list[str]]]:
+    """Run `rag-pg serve` on a free port; yields its URL, and a list that has what it wrote on
+    stderr after it was stopped."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
+    plain |= {"RAG_PG_DSN": rag.dsn or "", "RAG_PG_HOME": str(rag.settings.home)}
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "rag_pg", "serve", "127.0.0.1:0", *options],
+        env=plain,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    written: list[str] = []
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"serving at (http://\S+:\d+)/", line)
+        assert found, line + process.stderr.read()
+        yield found[1], written
+    finally:
+        process.terminate()
+        out, errors = process.communicate(timeout=BOUND)
+        written += errors.splitlines()
+    assert out == "" and "Traceback" not in errors and process.returncode in (0, -15), errors
