@@ -225,7 +225,7 @@ def _show_passage(
     if follow is None:
         most = limit + BEYOND if how_to else LIMIT // 2
         page, positions, note = thin(page, positions, question, most)
-    span = window(page, positions, limit=limit, lead=kind in ("fact", "quantity"))
+    span = window(page, positions, limit=limit, lead=not how_to)
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
     positions = [position for position in positions if position in span]
@@ -331,7 +331,8 @@ def _excerpt(c: Candidate) -> tuple[str, str]:
         row = zip(table.names, table.cells[c.best - table.rows[0]], strict=True)
         shown = "; ".join(f"{name}: {cell}" if name else cell for name, cell in row if cell)
     while table is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
-        if "\n\n" in c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]:
+        gap = c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]
+        if "\n\n" in gap or ("\n" in gap and c.sentences[last + 1].kind != "prose"):
             break
         more = f"{shown} {_prose(c.shown[last + 1])}"
         if len(more) > EXCERPT:

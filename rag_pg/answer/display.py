@@ -11,7 +11,6 @@ from rag_pg.text import (
     FENCES,
     UNDERLINE,
     Sentence,
-    is_row,
     item_mark,
     plain,
     plain_heading,
@@ -26,6 +25,8 @@ OPEN = (":", "：")
 
 def display(sentence: Sentence) -> str:
     """Return one sentence, list item or code block without markup; cut code is fenced again."""
+    if sentence.kind == "row":
+        return " | ".join(read_cells(sentence.text))
     if sentence.kind != "code":
         prose, gap, code = plain(sentence.text).partition("\n\n")
         return prose + gap + _clean_code(code) if code else prose
@@ -59,8 +60,9 @@ def display_range(
         bullet = ""
         if sentence.kind == "item":
             bullet = item_mark(text[max(0, sentence.start - 80) : sentence.start]) or ""
-        is_head = is_row(sentence) and UNDERLINE.match(text, sentence.stop) is not None
-        in_table = is_head or (in_table and is_row(sentence))
+        is_row = sentence.kind == "row"
+        is_head = is_row and not in_table and UNDERLINE.match(text, sentence.stop) is not None
+        in_table = is_row and (is_head or in_table)
         if in_table:
             words = _row(sentence, number if position in cited else 0)
             words += "\n" + re.sub(r"[^|]+", " --- ", words) if is_head else ""
@@ -96,12 +98,12 @@ def _space(gap: str, bullet: str, before: Sentence, after: Sentence) -> str:
         return "\n\n" + heads[-1] + "\n\n"
     if "code" in (before.kind, after.kind) or "```" in before.text:
         return "\n\n"
-    if is_row(before) or is_row(after):
-        return "\n" if is_row(before) and is_row(after) else "\n\n"
+    if "row" in (before.kind, after.kind) and before.kind != after.kind:
+        return "\n\n"
     if bullet:
         return (
             "\n" if before.kind == "item" or before.text.rstrip("*_` ").endswith(OPEN) else "\n\n"
         )
-    if "\n" in gap.strip(" \t"):
-        return "\n\n" if gap.count("\n") > 1 else " "
-    return " "
+    if gap.count("\n") > 1 and after.kind != "row":
+        return "\n\n"
+    return "\n" if after.kind == "row" else "  \n" if after.own_line else " "

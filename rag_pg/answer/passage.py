@@ -198,12 +198,15 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     more. A short section takes in its subsections.
 
     Args:
-        lead: begin with the best sentence itself.
+        lead: begin with the paragraph of the best sentence.
     """
     best = positions[0]
     section = page.section(best)
     first, last = page.sections[section].first, page.sections[section].last
-    start = first if not lead and _length(page, range(first, best + 1)) <= limit * 0.75 else best
+    begin = best
+    while begin > first and (not lead or _is_joined(page, begin)):
+        begin -= 1
+    start = begin if _length(page, range(begin, best + 1)) <= limit * 0.75 else best
     while start > first and _leans(page, start):
         start -= 1
     stop = best + 1
@@ -247,6 +250,13 @@ def _length(page: Page, span: range) -> int:
     return len(page.show(span))
 
 
+def _is_joined(page: Page, position: int) -> bool:
+    """Whether a sentence stands in one paragraph with the one before it."""
+    before, here = page.sentences[position - 1 : position + 1]
+    gap = page.text[before.stop : here.start]
+    return not here.own_line and here.kind == before.kind == "prose" and gap.count("\n") < 2
+
+
 def _leans(page: Page, position: int) -> bool:
     """Whether a sentence cannot stand first: code, an item after its list's introduction, an answer
     after its question."""
@@ -257,7 +267,9 @@ def _leans(page: Page, position: int) -> bool:
     if here.kind == "code" or before.text.endswith(("?", "？", "؟")):
         return True
     return (
-        here.kind == "item" and before.kind == "prose" and before.text.rstrip("*_` ").endswith(OPEN)
+        here.kind in ("item", "row")
+        and before.kind == "prose"
+        and before.text.rstrip("*_` ").endswith(OPEN)
     )
 
 

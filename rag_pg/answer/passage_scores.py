@@ -323,5 +323,5 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     follow."""
     shown = c.shown[position]
     if shown.endswith(OPEN):
-        return not (position + 1 < len(c.sentences) and c.sentences[position + 1].kind == "item")
+        return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     return _asks(shown) or (len(shown) < LABEL and shown[-1:].isalnum())

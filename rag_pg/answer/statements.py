@@ -104,7 +104,7 @@ def _statement(text: str, start: int, stop: int, sentence: Sentence) -> Statemen
         numbers=sorted({number for marker in markers for number in marker.numbers}),
         clauses=_clauses(whole, prose, markers),
         markers=markers,
-        is_item=sentence.kind == "item",
+        is_item=sentence.kind in ("item", "row"),
         is_label=bool(_HEAD.match(text, stop) if whole.startswith("|") else _BOLD.fullmatch(whole)),
         leads_in=claim.rstrip("*_ ").endswith((":", "：")) and bool(code or text[stop:].strip()),
     )

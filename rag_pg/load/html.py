@@ -134,8 +134,8 @@ def _without_site(title: str, content: Tag, names: list[str]) -> str:
 
 
 def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
-    """Take out marks that only link to the place where they stand, and lists of nothing but links
-    to other places of the page."""
+    """Take out marks that only link to the place where they stand, lists of nothing but links to
+    other places of the page, and lines of links with bars between them."""
     ids = {str(tag.get(key)) for tag in soup.find_all(True) for key in ("id", "name")}
     inner = {
         id(link)
@@ -152,6 +152,11 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
         of_links = sum(len(link.get_text(strip=True)) for link in links)
         around = len(tag.get_text(strip=True)) - of_links
         if len(links) > 1 and around <= _AROUND_LINKS and all(id(link) in inner for link in links):
+            tag.decompose()
+    for tag in content.select("p, div:not(:has(p, div, table, ul, ol, dl, pre))"):
+        names = [_words(link) for link in tag.find_all("a", href=True)]
+        around = len(_words(tag)) - len(" | ".join(names))
+        if len(names) > 2 and 0 <= around <= _AROUND_LINKS and " | ".join(names) in _words(tag):
             tag.decompose()
 
 

@@ -9,7 +9,6 @@ from rag_pg.text.blocks import (
     Table,
     find_lists,
     find_tables,
-    is_row,
     item_mark,
     read_cells,
 )
@@ -70,7 +69,6 @@ __all__ = [
     "first_title",
     "in_context",
     "is_function_word",
-    "is_row",
     "item_mark",
     "neutralise",
     "new_keys",

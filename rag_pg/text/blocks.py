@@ -15,11 +15,14 @@ from rag_pg.text.plain import plain
 from rag_pg.text.sentences import Sentence
 
 # The line under the head of a table, from the end of its head on.
-UNDERLINE = re.compile(r"[ \t]*\n[ \t>]*[|: \t]*-[|: \t-]*(?:\n|\Z)")
+UNDERLINE = re.compile(r"[ \t]*+\n[ \t>]*+[+|: \t]*+[-=][-=+|: \t]*+(?:\n|\Z)")
 
 _BAR = re.compile(r"(?<!\\)\|")
+_GAP = re.compile(r"\t+| {2,}")
 _NAMED = re.compile(r"([^:;]{1,60}): ([^;]*)(?:; |$)")
-_BULLET = re.compile(r"(?m)^([ \t]*)(?:>[ \t]*)*(?:[-*+•‣◦–]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+\Z")
+_BULLET = re.compile(
+    r"(?m)^([ \t]*)(?:>[ \t]*)*(?:[-*+•‣◦–]|(\d{1,3}(?:[.)]|(?=[ \t]{2}))|\(?[a-z]\)))[ \t]+\Z"
+)
 _INDENT = re.compile(r"[ \t]*")
 _HEADING = re.compile(r"(?m)^#{1,6}\s")
 
@@ -50,13 +53,10 @@ class Table:
 
 
 def read_cells(row: str) -> list[str]:
-    """Return the cells of a row of a Markdown table, without markup."""
+    """Return the cells of a row of a table, without markup."""
     inner = re.sub(r"\A\s*\||(?<!\\)\|\s*\Z", "", row)
-    return [plain(cell.replace("\\|", "¦")).replace("¦", "|") for cell in _BAR.split(inner)]
-
-
-def is_row(sentence: Sentence) -> bool:
-    return sentence.kind == "item" and sentence.text.startswith("|")
+    cells = (_BAR if _BAR.search(row) else _GAP).split(inner)
+    return [plain(cell.replace("\\|", "¦")).replace("¦", "|") for cell in cells]
 
 
 def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
@@ -64,7 +64,7 @@ def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
     found = []
     at = 0
     while at + 1 < len(sentences):
-        if is_row(sentences[at]) and UNDERLINE.match(text, sentences[at].stop):
+        if sentences[at].kind == "row" and UNDERLINE.match(text, sentences[at].stop):
             names, start, read = read_cells(sentences[at].text), at + 1, read_cells
         elif names := [name for name, _ in _NAMED.findall(sentences[at].text)]:
             start, read = at, lambda row: [value for _, value in _NAMED.findall(row)]
@@ -96,7 +96,7 @@ def _continues(
     """Whether sentence `at` is a further row of the table before it."""
     gap = text[sentences[at - 1].stop : sentences[at].start]
     if is_headed:
-        return is_row(sentences[at]) and not gap.strip() and gap.count("\n") == 1
+        return sentences[at].kind == "row" and not gap.strip() and gap.count("\n") == 1
     own = [name for name, _ in _NAMED.findall(sentences[at].text)]
     return own == list(names) and not re.search(r"\n\s*[^\s*+-]", gap)
 
@@ -116,7 +116,7 @@ def find_lists(text: str, sentences: Sequence[Sentence]) -> list[Block]:
             else:
                 found[-1] = replace(block, last=at + 1, starts=[*block.starts, at])
         elif block is not None and (
-            sentence.kind == "item" or indent > block.indent or "\n" not in gap
+            sentence.kind in ("item", "row") or indent > block.indent or "\n" not in gap
         ):
             found[-1] = replace(block, last=at + 1)
         elif mark is not None:
@@ -129,4 +129,5 @@ def item_mark(before: str) -> str | None:
     match = _BULLET.search(before)
     if not match:
         return None
-    return " " * ((len(match[1].expandtabs(4)) + 1) // 2) + f"{match[2] or '-'} "
+    mark = f"{match[2]}." if (match[2] or "").isdigit() else match[2] or "-"
+    return " " * ((len(match[1].expandtabs(4)) + 1) // 2) + f"{mark} "

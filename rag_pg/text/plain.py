@@ -20,7 +20,10 @@ _CLEANING = [
         (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
         (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
         (r"(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*])", r"\2"),
+        (r"\A\*\*(?=\S)|(?<=\S)\*\*\Z", ""),  # a half of it, of a sentence that was cut off
         (r"(?m)^[ \t]*(?:>[ \t]*)+", ""),
+        (r"\A={3}[!+]?[ \t]+\"([^\"\n]*)\"", r"\1:"),  # a tab
+        (r"(?<=\S)[ \t]*\n[ \t]*:[ \t]+", ": "),  # what a term means
         (r"^\s*\|\s*|\s*\|\s*$", ""),  # outer bars of a table row
     )
 ]

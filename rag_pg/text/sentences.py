@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Kind = Literal["prose", "item", "code"]
+Kind = Literal["prose", "item", "row", "code"]
 
 LONGEST = 500  # characters; a longer stretch without a full stop is cut at a clause or a space
 FENCES = ("```", "~~~")
@@ -18,7 +18,7 @@ _NOT_PROSE = re.compile(
     r"""(?:
       \#{1,6}\s.*                      # heading
     | (?:[-=*_]\s*){3,}                # rule, underline of a heading
-    | \|?[\s:|-]+\|?                   # the line under a table's head
+    | [\s:|+=-]+                      # the line under a table's head
     | (?:///|:::|!!!|\?\?\?|<!--|-->).*  # admonition, comment
     | \{[*!%{<].*[*!%}>]\}               # include, macro, shortcode
     | -+8<-+.*                          # snippet
@@ -29,7 +29,11 @@ _NOT_PROSE = re.compile(
     )""",
     re.VERBOSE,
 )
-_ITEM = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+•‣◦–]|\d{1,3}[.)]|\(?[a-z]\))[ \t]+)?")
+_ITEM = re.compile(
+    r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+•‣◦–]|\d{1,3}(?:[.)]|(?=[ \t]{2}))|\(?[a-z]\))[ \t]+)?"
+)
+_CELL = re.compile(r"[^\s|]+(?: [^\s|]+)*")
+_SEPARATOR = re.compile(r"(?<!\\)\||\S\t+(?=\S)")
 _BULLET = re.compile(r"[^\s>]")
 _SAYS_SOMETHING = re.compile(r"[^\W_]")
 _TAG = re.compile(r"</?[A-Za-z][^>]*>")
@@ -51,29 +55,32 @@ _INITIALS = re.compile(r"(?:\w\.)*\w")
 class Sentence:
     """A sentence, a list item, a table row or a code block: text == document[start:stop].
 
-    A sentence that ends in a colon includes the code block after it. `kind`: prose; item (of a list
-    or a table); code (nothing but code).
+    A sentence that ends in a colon includes the code block after it. `kind`: prose; item (of a
+    list); row (of a table); code (nothing but code). own_line: what is before it is not to stand on
+    its line.
     """
 
     start: int
     stop: int
     text: str
     kind: Kind = "prose"
+    own_line: bool = False
 
 
 def split_sentences(text: str) -> list[Sentence]:
     """Return the sentences of Markdown or plain text in order, none overlapping, none empty.
 
-    Headings, rules, tags alone on a line and link definitions are left out. Knows list items, table
-    rows, fenced code, hard-wrapped lines, common abbreviations, and full stops of CJK, Arabic and
-    Devanagari.
+    Headings, rules, tags alone on a line and link definitions are left out. Knows list items, rows
+    of tables (Markdown's, and lines in columns), fenced code, hard-wrapped lines, common
+    abbreviations, and full stops of CJK, Arabic and Devanagari.
     """
     found: list[Sentence] = []
-    for start, stop, kind in _blocks(text):
+    for start, stop, kind, own_line in _blocks(text):
         if kind != "code":
+            whole = kind == "row" and stop - start <= LONGEST_CODE
             found += [
-                _sentence(text, a, b, kind)
-                for a, b in _cut(text, start, stop)
+                _sentence(text, a, b, kind, own_line and a == start)
+                for a, b in ([(start, stop)] if whole else _cut(text, start, stop))
                 if _SAYS_SOMETHING.search(text, a, b)
             ]
         elif found and _introduces(found[-1], text[found[-1].stop : start], stop - start):
@@ -84,11 +91,12 @@ def split_sentences(text: str) -> list[Sentence]:
     return found
 
 
-def _sentence(text: str, start: int, stop: int, kind: Kind) -> Sentence:
+def _sentence(text: str, start: int, stop: int, kind: Kind, own_line: bool) -> Sentence:
     """The sentence without white space around it, of whatever kind."""
     stripped = text[start:stop].strip()
     begin = text.index(stripped, start)
-    return Sentence(start=begin, stop=begin + len(stripped), text=stripped, kind=kind)
+    stop = begin + len(stripped)
+    return Sentence(start=begin, stop=stop, text=stripped, kind=kind, own_line=own_line)
 
 
 def _introduces(sentence: Sentence, gap: str, length: int) -> bool:
@@ -105,34 +113,111 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start += len(line)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
-    """Yield (start, stop, kind) of paragraphs, list items, table rows and code blocks."""
+def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
+    """Yield (start, stop, kind, own_line) of paragraphs, list items, table rows and code blocks."""
     begin: int | None = 0 if _starts_in_code(text) else None  # of a code block
-    block: tuple[int, int, Kind] | None = None  # of prose
-    previous = ""
-    for start, line in _lines(text):
+    block: tuple[int, int, Kind, bool] | None = None  # of prose
+    lines = list(_lines(text))
+    bare = [line.expandtabs(8).rstrip() for _, line in lines]
+    rows, broken = _rows(bare, [line for _, line in lines]), _broken(bare)
+    for number, (start, line) in enumerate(lines):
         stop = start + len(line.rstrip())
         fence = _FENCE.match(line)
-        item = _ITEM.match(line)
-        indent = item.end() if item else 0
+        item = _ITEM.match(line) if number not in rows else None
+        indent = item.end() if item else len(line) - len(line.lstrip())
         ends = fence or begin is not None or not line.strip() or _NOT_PROSE.fullmatch(line.strip())
-        starts = _BULLET.search(line, 0, indent) or line.lstrip().startswith("|")
-        if block and (ends or starts or _is_line_break(previous, line)):
+        starts = number in rows or _BULLET.search(line, 0, indent)
+        if block and (ends or starts or number in broken):
             yield block
             block = None
         if fence and begin is None:
             begin = start
         elif fence and begin is not None:
-            yield begin, stop, "code"
+            yield begin, stop, "code", False
             begin = None
         elif not ends and start + indent < stop:
-            kind: Kind = "item" if starts else "prose"
-            block = (block[0], stop, block[2]) if block else (start + indent, stop, kind)
-        previous = line
+            kind: Kind = "row" if number in rows else "item" if starts else "prose"
+            own_line = number in broken
+            block = (
+                (block[0], stop, *block[2:]) if block else (start + indent, stop, kind, own_line)
+            )
     if block:
         yield block
     if begin is not None and text[begin:].strip():
-        yield begin, len(text.rstrip()), "code"
+        yield begin, len(text.rstrip()), "code", False
+
+
+def _rows(bare: Sequence[str], lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines that are rows of tables: Markdown's, and those of at least three
+    lines, or two with a rule between them, that have as many cells, cut off by bars or tabs, or by
+    spaces and in columns."""
+    found: set[int] = set()
+    run: list[int] = []
+    ruled = False
+    for number, line in enumerate([*lines, ""]):
+        words = line.strip()
+        if words.startswith("|"):
+            found.add(number)
+        elif run and words and _NOT_PROSE.fullmatch(words):
+            ruled = ruled or len(run) == 1
+            continue
+        elif run and words and _same_columns(bare[run[-1]], bare[number], lines[run[-1]], line):
+            run.append(number)
+            continue
+        if len(run) > 2 - ruled:
+            found.update(run)
+        run, ruled = [number] if words and not words.startswith("|") else [], False
+    return found
+
+
+def _same_columns(before: str, after: str, *lines: str) -> bool:
+    """Whether two lines have as many cells, above each other where only spaces are between them,
+    and are no items."""
+    bars = [len(_SEPARATOR.findall(line.strip())) for line in lines]
+    if any(bars):
+        return bars[0] == bars[1]
+    pairs = [[match.span() for match in _CELL.finditer(line)] for line in (before, after)]
+    is_item = after.lstrip()[: pairs[1][0][1] - pairs[1][0][0]].isdigit() if pairs[1] else False
+    return len(pairs[0]) == len(pairs[1]) > 1 + is_item and all(
+        a[0] == b[0] or a[1] == b[1] for a, b in zip(*pairs, strict=True)
+    )
+
+
+def _broken(lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines that their author began anew; the others were only wrapped: the
+    lines before them are full, or those around them are none that end early."""
+    found: set[int] = set()
+    first = 0
+    for number in range(len(lines) + 1):
+        if number < len(lines) and lines[number]:
+            continue
+        width = max(map(len, lines[first:number]), default=0)
+        fits = {
+            at
+            for at in range(first + 1, number)
+            if len(lines[at - 1]) + 1 + len(lines[at].split(None, 1)[0]) <= width
+        }
+        full = number - first - 1 - len(fits)
+        are_lines = len(fits) > max(full, 1)
+        found.update(
+            at
+            for at in range(first + 1, number)
+            if _may_begin(lines[at - 1], lines[at])
+            and (
+                (are_lines and (at in fits or full == 1))  # the longest always seems full
+                or not 50 <= len(lines[at - 1]) <= 120
+            )
+        )
+        first = number + 1
+    return found
+
+
+def _may_begin(before: str, after: str) -> bool:
+    """Whether a line does not go on with what the one before it has begun."""
+    words = after.lstrip()
+    is_deeper = len(after) - len(words) > len(before) - len(before.lstrip())
+    goes_on = is_deeper or before.endswith((",", ";", "-", "，", "、")) or words.startswith(": ")
+    return not (goes_on or words[:1].islower())
 
 
 def _starts_in_code(text: str) -> bool:
@@ -142,13 +227,6 @@ def _starts_in_code(text: str) -> bool:
         return False
     first = next(start for start, line in _lines(text) if _FENCE.match(line))
     return first > 0 and bool(text[:first].strip()) and not text[:first].endswith("\n\n")
-
-
-def _is_line_break(previous: str, line: str) -> bool:
-    """Whether a sentence ends with the line `previous`, or was only wrapped there."""
-    before, after = previous.rstrip(), line.lstrip()
-    wrapped = 50 <= len(before) <= 120 or before.endswith((",", ";", "-", "，", "、"))
-    return not (wrapped or after[:1].islower())
 
 
 def _cut(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -193,6 +271,3 @@ def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
         start += len(text[start:stop]) - len(text[start:stop].lstrip())
     if start < stop:
         yield start, stop
-
-
-# --- display ---------------------------------------------------------------------------------

@@ -56,6 +56,29 @@ def test_of_a_long_table_the_head_and_the_rows_that_answer_are_shown() -> None:
     assert list(got.notes) == ["1 of 39 rows are shown"]
 
 
+def test_a_table_of_plain_text_is_shown_as_one() -> None:
+    rows = "Cod     8.50      10.00\nBeans   6.20       7.70\nTrout  11.00      12.50"
+    got = ask(
+        "What is the price of beans?",
+        f"Dishes\n\nDish   Price  With soup\n-----  -----  ---------\n{rows}",
+    )
+    assert "| Dish | Price | With soup |\n| --- | --- | --- |\n| Cod | 8.50 | 10.00 |" in got.text
+    assert "| **Beans** | **6.20** | **7.70** [1] |" in got.text
+    assert got.citations[0].quote == "Beans   6.20       7.70"
+
+
+def test_what_is_said_before_the_answering_sentence_of_its_paragraph_is_shown() -> None:
+    before = "The switch is off. If it remains off, the log of the server reports error 499."
+    got = ask("log reports error 499", f"Nobody reads this.\n\n{before}\n\nMore of it.")
+    assert got.text.startswith("The switch is off. **If it remains off")
+
+
+def test_a_further_source_ends_with_its_item() -> None:
+    items = "- Pandas eat bamboo shoots\n- Drop support for old pandas\n- And more"
+    got = ask("What do pandas eat?", "Pandas eat bamboo.", items)
+    assert [c.quote for c in got.citations][1:] in ([], ["Pandas eat bamboo shoots"])
+
+
 def test_a_further_source_names_the_columns_of_its_row() -> None:
     first = "The Pro plan of the cloud costs 29.50 euros."
     got = ask("What does the Pro plan of the cloud cost?", first, PLANS.partition("\n\n")[2])

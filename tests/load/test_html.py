@@ -252,3 +252,12 @@ def test_the_contents_of_a_page_are_left_out_and_other_lists_of_links_are_kept()
     assert html_to_markdown(contents + text + links)[1] == (
         "## First\n\nOne.\n\n## Second\n\nTwo.\n\n- Other\n- Pages"
     )
+
+
+def test_a_line_of_links_between_bars_is_a_menu() -> None:
+    links = " |\n".join(f"<a href='{n}.html'>&nbsp;{n}&nbsp;</a>" for n in ("en", "fr", "ko"))
+    said = "<p>Three are known: <a href='a'>A</a>, <a href='b'>B</a> and <a href='c'>C</a>.</p>"
+    page = (
+        f"<h1>Ports</h1><div><p><span>Languages: </span>{links}</p></div>{said}<div>{links}</div>"
+    )
+    assert html_to_markdown(page)[1] == "# Ports\n\nThree are known: A, B and C."

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_pg.text.blocks import find_tables, read_cells
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import LONGEST, split_sentences
 from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
@@ -100,6 +101,79 @@ def test_wrapped_lines_are_joined_and_short_lines_are_not() -> None:
     ]
 
 
+TIMETABLE = """\
+    No.  | boat    | hour
+    -----+---------+------
+    7    | Maid    | 9:05
+    12   | Sgt. A. | 10:30"""
+MENU = """\
+======  =====  ========
+Dish    Price  With soup
+======  =====  ========
+Cod     8.50   10.00
+Beans   6.20   7.70
+======  =====  ========"""
+SIZES = "small   10 cm    1.5 kg\nlarge  200 cm   12.0 kg\nhuge  3000 cm  100.0 kg"
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (TIMETABLE, [["No.", "boat", "hour"], ["7", "Maid", "9:05"], ["12", "Sgt. A.", "10:30"]]),
+        (MENU, [["Dish", "Price", "With soup"], ["Cod", "8.50", "10.00"],
+                ["Beans", "6.20", "7.70"]]),
+        (SIZES, [["small", "10 cm", "1.5 kg"], ["large", "200 cm", "12.0 kg"],
+                 ["huge", "3000 cm", "100.0 kg"]]),
+        ("a\tb\nc d\te. F\ng\th", [["a", "b"], ["c d", "e. F"], ["g", "h"]]),
+    ],
+)  # fmt: skip
+def test_lines_in_columns_are_rows_of_a_table(table: str, rows: list[list[str]]) -> None:
+    found = split_sentences(f"It says this.\n\n{table}\n\nThat was it.")
+    assert [read_cells(s.text) for s in found if s.kind == "row"] == rows
+    assert [s.text for s in found if s.kind != "row"] == ["It says this.", "That was it."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is so.  And that is all\nthat there is.  Nobody knows\nwhat comes.  Perhaps a boat.",
+        "Pipe it as a | b does.\nThe rest is easy.\nNobody reads it.",
+        "1  Quiet. From ten on.\n2  Stairs. Nothing stands there.\n3  Laundry. Two slots.",
+    ],
+)
+def test_prose_and_numbered_rules_are_no_table(text: str) -> None:
+    assert {s.kind for s in split_sentences(text)} <= {"prose", "item"}
+
+
+def test_a_row_is_whole_whatever_stops_its_cells_have() -> None:
+    row = "| `%O` | Bytes sent. May be zero. See below. |"
+    assert texts(f"| Sign | Meaning |\n|---|---|\n{row}") == ["| Sign | Meaning |", row]
+
+
+def test_lines_that_could_have_taken_more_words_stand_alone() -> None:
+    lines = [f"CONFIG_{word} (for the {word.lower()} of every kind)" for word in
+             ("NET", "SIGNALS_AND_TIMERS", "FILES", "USERS")]  # fmt: skip
+    found = split_sentences("\n".join(lines))
+    assert [s.text for s in found] == lines and all(s.own_line for s in found[1:])
+    rule = (
+        "9  Waste. Paper is collected every Thursday, glass on Fridays, and cloth never at all.\n"
+    )
+    last = split_sentences(f"1  Doors.\n2  Stairs.\n{rule}10 Moving. Tell us.")[-2]
+    assert (last.text, last.own_line) == ("10 Moving.", True)
+
+
+def test_what_stands_deeper_below_a_term_is_of_its_sentence() -> None:
+    assert texts("E9\n    The pump stands. Clean it.")[0] == "E9\n    The pump stands."
+    assert plain("Grade B\n: over 80") == "Grade B: over 80"
+
+
+@pytest.mark.parametrize("line", ["a  b", "a | b", "a\tb", "A b c.", "= =", "1  a", "a" * 90])
+def test_many_lines_of_a_kind_take_linear_time(line: str) -> None:
+    document = f"{line}\n" * (100_000 // len(line))
+    assert sum(map(len, texts(document))) <= len(document)
+    assert find_tables(document, split_sentences(document)) is not None
+
+
 def test_code_block_belongs_to_the_sentence_that_introduces_it() -> None:
     document = "Run this:\n\n```sh\nmake. Install\n```\n\nThen wait.\n\n```\nalone\n```"
     introduced, then, alone = split_sentences(document)
@@ -132,6 +206,8 @@ def test_unclosed_code_block_reaches_to_the_end() -> None:
         ("Title { #anchor }", "Title"),
         ("a < b and c > d, 2 * 3 * 4", "a < b and c > d, 2 * 3 * 4"),
         ("| a | b |", "a | b"),
+        ("**Be careful; this", "Be careful; this"),
+        ('=== "Threads"', "Threads:"),
         ("<td>a</td><td>b</td>", "a b"),
     ],
 )
