@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -59,9 +60,11 @@ def test_passage_stands_under_its_headings_with_the_answering_sentence_marked(
     assert citation.quote == "To **reset your password**, open [Settings](s.md) and choose *Reset*."
 
 
-def test_a_question_for_a_fact_gets_its_sentence_first() -> None:
-    got = ask("Where can I reset my password?", PASSWORD)
-    assert got.text.split("\n\n")[1].startswith(RESET)
+def test_a_question_for_a_fact_gets_the_paragraph_of_its_sentence_first() -> None:
+    before = replace(PASSWORD, content=PASSWORD.content.replace("An acc", "Read this.\n\nAn acc"))
+    got = ask("Where can I reset my password?", before)
+    shown = got.text.split("\n\n")[1]
+    assert shown.startswith(f"An account belongs to one person. {RESET}")
 
 
 def test_nothing_that_fits_is_said_with_the_nearest_document(embedder: WordEmbedder) -> None:
@@ -178,7 +181,7 @@ def test_chinese_is_answered(embedder: WordEmbedder) -> None:
 
 
 def test_german_words_are_found_in_other_forms() -> None:
-    page = "Jedes Passwort wird jährlich geändert. Die Kantine öffnet um elf."
+    page = "Jedes Passwort wird jährlich geändert.\n\nDie Kantine öffnet um elf."
     got = answer_extractive("Wann öffnet die Kantine?", hits(page), embedder=None)
     assert got.text == "**Die Kantine öffnet um elf.** [1]"
 
