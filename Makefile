@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-matrix \
-	test-langchain test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
+	test-langchain test-frameworks test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
 	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -153,6 +153,18 @@ test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding,
 test-langchain: $(VENV)/.test # rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
 	$(BIN)/python tests/package/beside_langchain.py
 
+FRAMEWORKS := .venv-frameworks
+
+$(FRAMEWORKS)/.frameworks: $(FRAMEWORKS)/.demo
+	@$(PIP_INSTALL) --upgrade -e ".[frameworks]"
+	@touch $@
+
+# The suites that the frameworks ship, unmodified, in an environment that has no more than they need.
+test-frameworks: # LangChain's, LlamaIndex's and Haystack's own tests (LOCK=: on their newest versions)
+	@$(MAKE) --no-print-directory VENV=$(FRAMEWORKS) $(FRAMEWORKS)/.frameworks
+	$(FRAMEWORKS)/bin/pytest $(PARALLEL) -o filterwarnings=default -o asyncio_mode=auto \
+		-o asyncio_default_fixture_loop_scope=function tests/frameworks
+
 test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py
 
@@ -163,4 +175,4 @@ stress-keyword: $(VENV)/.test # 8 writers, 4 readers and merges for a minute, ba
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py
 
 clean: # remove .venv and what was built
-	rm -rf $(VENV) .venv-newest dist build
+	rm -rf $(VENV) .venv-newest .venv-frameworks dist build

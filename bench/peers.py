@@ -51,7 +51,8 @@ from sqlalchemy import URL
 from rag_pg.config import Settings
 from rag_pg.db.embedded import EmbeddedServer
 
-OUT = Path(__file__).parent / "out"
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "bench" / "out"
 REQUIREMENTS = (
     "langchain-postgres==0.0.19",
     "llama-index-vector-stores-postgres==0.9.0",
@@ -59,6 +60,7 @@ REQUIREMENTS = (
     "lancedb==0.40.0",
     "psycopg[binary]>=3.3",
     "numpy>=1.26",
+    f"rag-pg @ {ROOT.as_uri()}",
 )
 MEASURES = (nDCG @ 10, R @ 100)
 BASE = ("rag_pg", "auto (default)")

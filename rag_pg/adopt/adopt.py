@@ -176,6 +176,9 @@ def _prepare(
     ).distance
 
 
+BY_ROW = "$id"  # as a uri_key: each row is a document of its own
+
+
 class _Reader:
     """Turns rows into the records of Database.load_chunks;
     counts them, and keeps a sample of the vectors."""
@@ -186,7 +189,8 @@ class _Reader:
         self._layout = layout
         self._source = table.removesuffix("_store").removesuffix("_embedding")
         self._key = () if uri_key else key
-        self._uri_keys = (uri_key,) if uri_key else layout.uri_keys
+        keys = () if uri_key == BY_ROW else (uri_key,)
+        self._uri_keys = keys if uri_key else layout.uri_keys
         self._wanted = sample
         self._random = random.Random(0)
         self.rows = 0

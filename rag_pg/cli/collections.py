@@ -36,7 +36,7 @@ def adopt(
         str | None, typer.Option(help="Which, in a langchain_pg_embedding that holds several.")
     ] = None,
     uri_key: Annotated[
-        str | None, typer.Option(help="The metadata that tells a row's document.")
+        str | None, typer.Option(help="The metadata that tells a row's document; $id: its id does.")
     ] = None,
     sample: Annotated[
         int, typer.Option(help="Compare the neighbours of so many vectors in both; 0: of none.")

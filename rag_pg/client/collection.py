@@ -144,7 +144,7 @@ class Collection:
         Args:
             sources: paths of files and folders, patterns, and documents as mappings with the keys
                 uri, content and optionally title, metadata, media_type, language; other keys are
-                metadata. What `load_bytes` returns.
+                metadata. What `load_bytes` returns. Iterators of these, read as they are needed.
             wait: False only queues them, for a worker.
             progress: called with a `Progress`: documents searchable of those to do,
                 chunks embedded of about so many.

@@ -222,7 +222,9 @@ class Rag:
             source_dsn: the table's database, where it is another.
             distance, language: of a new collection.
             langchain_collection: which, in a langchain_pg_embedding that holds several.
-            uri_key: the metadata that tells a row's document, where the layout's own rules do not.
+            uri_key: the metadata that tells a row's document, where the layout's own rules do not;
+                $id: each row is a document of its own with the row's id as its uri, as the stores
+                of rag_pg.langchain, rag_pg.llama_index and rag_pg.haystack have them.
             sample: for so many vectors the nearest rows and the nearest chunks are compared;
                 0: for none; 20.
         Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound.

@@ -31,7 +31,8 @@ DOCUMENT_KEYS = ("uri", "content", "title", "metadata", "media_type", "language"
 CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
-Source = str | Path | Mapping[str, Any] | Loaded | Stream
+Single = str | Path | Mapping[str, Any] | Loaded | Stream
+Source = Single | Iterator[Single]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,10 +170,10 @@ def _text_of(
 
 def check_sources(sources: Sequence[Source]) -> None:
     for source in sources:
-        if not isinstance(source, str | Path | Mapping | Loaded | Stream):
+        if not isinstance(source, str | Path | Mapping | Loaded | Stream | Iterator):
             raise InvalidInput(
-                f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with"
-                " uri and content"
+                f"cannot add a {type(source).__name__}: pass paths, documents as mappings with uri"
+                " and content, or iterators of them"
             )
 
 
@@ -181,6 +182,11 @@ def read_sources(
 ) -> Iterator[Mapping[str, Any]]:
     """Yield documents ready to put; note what failed, was skipped and left out on the way."""
     for source in sources:
+        if isinstance(source, Iterator):
+            for one in source:
+                check_sources([one])
+                yield from read_sources([one], reading, remarks)
+            continue
         if isinstance(source, Mapping):
             document = dict(source)
             for key in ("content", "title", "uri"):

@@ -220,6 +220,7 @@ def test_every_extra_is_listed() -> None:
         "dev",
         "unit",
         "bench",
+        "frameworks",
     }
 
 

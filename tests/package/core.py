@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -88,6 +89,9 @@ def missing(rag: Rag, folder: Path) -> dict[str, list[str]]:
         "openai": [lambda: rag.embedder("openai:text-embedding-3-small").embed_query("x")],
         "gemini": [lambda: rag.embedder("gemini:gemini-embedding-001").embed_query("x")],
         "anthropic": [lambda: rag.models.writing_llm("anthropic:claude").complete([])],
+        "langchain": [lambda: import_module("rag_pg.langchain")],
+        "llama-index": [lambda: import_module("rag_pg.llama_index")],
+        "haystack": [lambda: import_module("rag_pg.haystack")],
         "local": [lambda: rag.models.writing_llm("local").complete([])],
     }
     return {extra: [_said(case) for case in each] for extra, each in cases.items()}

@@ -21,7 +21,8 @@ from paths import ROOT
 from patience import BOUND
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = PROJECT["optional-dependencies"].keys() - {"all", "bench", "dev", "unit"}
+FRAMEWORKS = {"langchain", "llama-index", "haystack"}
+EXTRAS = PROJECT["optional-dependencies"].keys() - {"all", "bench", "dev", "frameworks", "unit"}
 MOST = 12
 HIDE = """
 import json, runpy, sys
@@ -91,7 +92,7 @@ def test_few_dependencies_are_mandatory() -> None:
 
 def test_all_names_every_extra_but_those_with_torch_and_an_old_sdk() -> None:
     (all_,) = map(Requirement, PROJECT["optional-dependencies"]["all"])
-    assert all_.extras == EXTRAS - {"sentence-transformers", "gemini-legacy"}
+    assert all_.extras == EXTRAS - {"sentence-transformers", "gemini-legacy"} - FRAMEWORKS
 
 
 def test_the_core_searches_by_vectors_of_its_own_and_names_each_missing_extra(

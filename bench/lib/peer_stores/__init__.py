@@ -17,7 +17,7 @@ Documents = dict[str, dict[str, str]]
 Vectors = dict[str, list[float]]
 Search = Callable[[str, list[float]], list[str]]
 
-# what the table calls it: its module, tuned
+# what the table calls it: its module (and class, where it has several), tuned
 STORES = {
     "rag_pg": ("ours", False),
     "langchain-postgres, as documented": ("langchain", False),
@@ -26,6 +26,9 @@ STORES = {
     "llama-index, tuned": ("llama_index", True),
     "haystack, as documented": ("haystack", False),
     "haystack, tuned": ("haystack", True),
+    "rag_pg in LangChain": ("ours_in.LangChain", False),
+    "rag_pg in LlamaIndex": ("ours_in.LlamaIndex", False),
+    "rag_pg in Haystack": ("ours_in.Haystack", False),
     "SQL by hand, no vector index": ("by_hand", False),
     "SQL by hand, HNSW": ("by_hand", True),
     "lancedb, no vector index": ("lance", False),

@@ -37,8 +37,9 @@ def serve(name: str, set_name: str, address: str, replies: TextIO) -> None:
     try:
         evaluation = data.read_part(set_name)
         module_name, tuned = STORES[name]
+        module_name, _, kind = module_name.partition(".")
         module = import_module(f"lib.peer_stores.{module_name}")
-        store = module.Store(address, tuned)
+        store = getattr(module, kind or "Store")(address, tuned)
         vectors = {key: as_list(evaluation.document_vectors[key]) for key in evaluation.documents}
         began = time.perf_counter()
         store.fill(evaluation.documents, vectors)

@@ -1,0 +1,176 @@
+"""Documents of LangChain, LlamaIndex and Haystack, and what the adapters to them share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from functools import cache, partial, wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from rag_pg.client import Rag
+from rag_pg.errors import InvalidInput
+from rag_pg.threads import Threads
+from rag_pg.types import Hit, Vectors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+THREADS = Threads(32, "rag-pg-framework")
+# The metadata in which their loaders name what a document was read from, the most telling first.
+URI_KEYS = ("file_path", "source", "url", "uri", "source_id", "link", "path", "file_name")
+
+
+def in_thread(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return the asynchronous form of a method: the same call in a thread."""
+
+    @wraps(call)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        begun = partial(copy_context().run, call, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(THREADS, begun)
+
+    return run
+
+
+@cache
+def environment_client() -> Rag:
+    """The client of RAG_PG_DSN, opened once per process, for what is made from a serialised form.
+
+    Raises: DatabaseUnavailable, SchemaMismatch.
+    """
+    rag = Rag()
+    rag.open()
+    return rag
+
+
+class ForeignEmbedder:
+    """What makes vectors for a framework, as an embedder of rag_pg.
+
+    Args:
+        name: is stored as the model; other vectors need another name.
+        embed_query, embed_documents: the framework's calls; vectors of any length, which are
+            normalised here.
+    """
+
+    provider = None
+    max_tokens = 1_000_000  # they do not tell; what is too long is theirs to cut
+
+    def __init__(
+        self,
+        name: str,
+        embed_query: Callable[[str], Sequence[float]],
+        embed_documents: Callable[[list[str]], Sequence[Sequence[float]]],
+    ) -> None:
+        self.name = self.fingerprint = name
+        self._embed_query, self._embed_documents = embed_query, embed_documents
+        self.dimensions = len(embed_query("dimensions"))
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        found = np.array(self._embed_documents([*texts]), np.float32)
+        return _unit(found.reshape(len(texts), self.dimensions))
+
+    def embed_query(self, text: str) -> Vectors:
+        return _unit(np.array(self._embed_query(text), np.float32))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) // 4 + 2 for text in texts]  # an estimate, for the sizes of chunks
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    found: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return found
+
+
+def model_name(framework: str, embedding: Any) -> str:
+    """A name for what makes vectors: the framework, the class, and its model where it tells one."""
+    model = getattr(embedding, "model", None) or getattr(embedding, "model_name", None)
+    return ":".join([framework, type(embedding).__name__, *([str(model)] if model else [])])
+
+
+def hit_metadata(hit: Hit) -> dict[str, Any]:
+    """Return the metadata of a hit, and what a citation of it needs, under the names of `Citation`;
+    source is the uri, as frameworks call it."""
+    return {
+        **hit.metadata,
+        "source": hit.uri,
+        "uri": hit.uri,
+        "title": hit.title,
+        "heading": hit.heading,
+        "score": hit.score,
+        "chunk_id": hit.chunk_id,
+        "document_id": str(hit.document_id),
+    }
+
+
+def field_path(key: str) -> str:
+    """Return the name that a filter has for a key of the metadata, whatever characters it has."""
+    path = key.replace("\\", r"\\").replace(".", r"\.")
+    return "\\" + path if path.startswith("$") else path
+
+
+def without_between(filter: Any) -> Any:
+    """Return a filter with $between as the two operators that it stands for."""
+    if isinstance(filter, Mapping):
+        plain = {key: without_between(value) for key, value in filter.items()}
+        if "$between" in plain:
+            plain["$gte"], plain["$lte"] = plain.pop("$between")
+        return plain
+    return [without_between(one) for one in filter] if isinstance(filter, list | tuple) else filter
+
+
+def substring_pattern(text: str) -> str:
+    """Return the pattern of $like and $ilike that finds a text anywhere."""
+    for character in ("\\", "%", "_"):
+        text = text.replace(character, "\\" + character)
+    return f"%{text}%"
+
+
+def foreign_documents(
+    documents: Iterable[Any], *, media_type: str = "text/plain"
+) -> Iterator[Mapping[str, Any]]:
+    """Yield documents of LangChain, LlamaIndex or Haystack, as their loaders give them, as
+    `Collection.add` takes them: `docs.add(foreign_documents(loader.lazy_load()))`.
+
+    The uri is the first of the metadata file_path, source, url, uri, source_id, link, path and
+    file_name that is a text, else the document's id; what comes again under a uri, such as the next
+    page of a file, gets #2, #3 and so on. A document without text is left out.
+
+    Args:
+        media_type: of the texts: text/plain or text/markdown.
+    Raises: InvalidInput (an object of another kind, a document without any uri).
+    """
+    seen: Counter[str] = Counter()
+    for document in documents:
+        content, metadata, key = _parts(document)
+        if not (content and content.strip()):
+            continue
+        named = (metadata.get(name) for name in URI_KEYS)
+        uri = next((one for one in named if isinstance(one, str) and one.strip()), key)
+        if not uri:
+            raise InvalidInput(
+                f"a document has neither an id nor metadata that names it: {', '.join(URI_KEYS)}"
+            )
+        seen[uri] += 1
+        yield {
+            "uri": uri if seen[uri] == 1 else f"{uri}#{seen[uri]}",
+            "content": content,
+            "title": str(metadata.get("title") or metadata.get("file_name") or ""),
+            "media_type": media_type,
+            "metadata": metadata,
+        }
+
+
+def _parts(document: Any) -> tuple[str | None, dict[str, Any], str | None]:
+    """The text, the metadata and the id of a document of any of the frameworks."""
+    if hasattr(document, "page_content"):
+        return document.page_content, dict(document.metadata), document.id
+    if hasattr(document, "get_content") and hasattr(document, "node_id"):
+        return document.get_content(), dict(document.metadata), document.node_id
+    if hasattr(document, "content") and hasattr(document, "meta"):
+        return document.content, dict(document.meta), document.id
+    raise InvalidInput(
+        f"a {type(document).__name__} is no document of LangChain, LlamaIndex or Haystack"
+    )

@@ -1,0 +1,337 @@
+"""Haystack on rag_pg: a document store, and retrievers by vector, by words and by both.
+
+A Document of the store is a document of rag_pg with one chunk; its id is the uri. Install it with
+`pip install "rag-pg[haystack]"`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from rag_pg.client import Collection, Rag
+from rag_pg.errors import AlreadyExists, InvalidInput
+from rag_pg.extras import extra
+from rag_pg.frameworks import environment_client, hit_metadata, in_thread, substring_pattern
+from rag_pg.types import Facet
+
+with extra("haystack", "rag_pg.haystack needs", InvalidInput):
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.dataclasses import ByteStream, SparseEmbedding
+    from haystack.document_stores.errors import DuplicateDocumentError
+    from haystack.document_stores.types import DuplicatePolicy, FilterPolicy
+    from haystack.document_stores.types.filter_policy import apply_filter_policy
+    from haystack.errors import FilterError
+
+Filters = dict[str, Any] | None
+Found = dict[str, list[Document]]
+NO_TEXT = (
+    "\u2060"  # a word joiner stands for a Document without content, which rag_pg stores none of
+)
+OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
+LOGICAL = {"AND": "$and", "OR": "$or", "NOT": "$not"}
+ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
+EQUAL = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin"}
+
+
+def translate(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a filter as one of rag_pg. Raises: FilterError naming what there is none of."""
+    for key in ("operator", "conditions") if "field" not in node else ("operator", "value"):
+        if key not in node:
+            raise FilterError(f"a filter has no {key!r}: {dict(node)}")
+    operator = node["operator"]
+    if "field" not in node:
+        parts = [translate(one) for one in node["conditions"]]
+        kinds: dict[str, dict[str, Any]] = {
+            "AND": {"$and": parts},
+            "OR": {"$or": parts},
+            "NOT": {"$not": {"$and": parts}},
+        }
+        if operator not in kinds:
+            raise FilterError(f"there is no logical operator {operator!r}; use AND, OR or NOT")
+        return kinds[operator]
+    value, name = node["value"], _path(node["field"])
+    if operator not in EQUAL | ORDERED:
+        raise FilterError(f"there is no operator {operator!r}; use {', '.join(EQUAL | ORDERED)}")
+    if operator in ("in", "not in") and not isinstance(value, list):
+        raise FilterError(f"{operator!r} takes a list, not {value!r}")
+    if operator in ORDERED and isinstance(value, str | list) and not _is_date(value):
+        raise FilterError(f"{operator!r} compares numbers and dates, not {value!r}")
+    if value is not None:
+        return {name: {(EQUAL | ORDERED)[operator]: value}}
+    absent: dict[str, Any] = {"$or": [{name: {"$exists": False}}, {name: None}]}
+    if name == "$uri":  # it is always there
+        absent = {"$or": []}
+    return {"==": absent, "!=": {"$not": absent}}.get(operator, {"$or": []})
+
+
+def _path(field: str) -> str:
+    """The path of a field in a filter of rag_pg: id is the uri, all others are metadata."""
+    if field in ("content", "embedding", "blob"):
+        raise FilterError(f"rag_pg filters by id and meta, not by {field}; search for its words")
+    path = field.removeprefix("meta.")
+    return "$uri" if field == "id" else "\\" + path if path.startswith("$") else path
+
+
+def _is_date(value: Any) -> bool:
+    try:
+        return bool(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
+
+
+class RagPgDocumentStore:
+    """A collection whose documents are Haystack's, with the vectors that they bring, which are read
+    back in half precision.
+
+    Args:
+        collection: it is created where there is none, with `dimensions` and `model`, a name for
+            what makes the vectors; with another model, rag_pg embeds what comes without a vector.
+        rag: an open client; None, and after `from_dict`: that of RAG_PG_DSN.
+    """
+
+    def __init__(
+        self,
+        collection: str = "haystack",
+        *,
+        dimensions: int | None = 768,
+        model: str = "haystack",
+        rag: Rag | None = None,
+    ) -> None:
+        self.name, self.dimensions, self.model, self._rag = collection, dimensions, model, rag
+
+    @cached_property
+    def collection(self) -> Collection:
+        rag = self._rag or environment_client()
+        return rag.collection(self.name, model=self.model, dimensions=self.dimensions)
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {"collection": self.name, "dimensions": self.dimensions, "model": self.model}
+        found: dict[str, Any] = default_to_dict(self, **fields)
+        return found
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RagPgDocumentStore:
+        made: RagPgDocumentStore = default_from_dict(cls, data)
+        return made
+
+    def count_documents(self) -> int:
+        return self.collection.count()
+
+    def filter_documents(self, filters: Filters = None) -> list[Document]:
+        """The documents that pass a filter, by id."""
+        found = [one.uri for one in self.collection.list(filter=_given(filters))]
+        return [
+            _document(one.uri, one.content, one.metadata, embedding=(one.embeddings or [None])[0])
+            for one in self.collection.get_many(found, embeddings=True)
+        ]
+
+    def write_documents(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Put documents in one transaction; NONE is FAIL. Returns: how many were written."""
+        if not isinstance(documents, list) or any(not isinstance(d, Document) for d in documents):
+            raise ValueError("write_documents takes a list of Document")
+        rows: dict[str, dict[str, Any]] = {}
+        for one in documents:
+            if one.id in rows and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
+                raise DuplicateDocumentError(f"id {one.id!r} comes twice")
+            if one.id not in rows or policy == DuplicatePolicy.OVERWRITE:
+                rows[one.id] = _row(one)
+        existing = {DuplicatePolicy.OVERWRITE: "replace", DuplicatePolicy.SKIP: "skip"}
+        run = self.model != "haystack"  # otherwise nobody embeds what has no vector
+        try:
+            kind: Any = existing.get(policy, "error")
+            return int(self.collection.add_chunks(rows.values(), wait=run, existing=kind))
+        except AlreadyExists as exc:
+            raise DuplicateDocumentError(str(exc)) from exc
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        self.collection.delete(*document_ids)
+
+    def delete_all_documents(self) -> None:
+        self.collection.clear()
+
+    def delete_by_filter(self, filters: dict[str, Any]) -> int:
+        return self.collection.delete_where(translate(filters))
+
+    def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
+        return self.collection.metadata.merge(translate(filters), meta)
+
+    def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
+        return self.collection.count(filter=_given(filters))
+
+    def count_unique_metadata_by_filter(
+        self, filters: dict[str, Any], metadata_fields: list[str]
+    ) -> dict[str, int]:
+        found = {field: self._values(_path(field), filters) for field in metadata_fields}
+        return {field: values[0].total_values if values else 0 for field, values in found.items()}
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        found = self.collection.metadata.describe(examples=0)
+        return {f.field: {"type": f.type} for f in found if f.field.partition(".")[0] != OWN}
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        path = _path(metadata_field)
+        ends = {"min": {"min": path}, "max": {"max": path}}
+        return self.collection.metadata.aggregate(ends)[0]
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters = None,
+    ) -> tuple[list[Any], int]:
+        """A page of the values of a field, in order, and how many there are in all."""
+        found = self._values(_path(metadata_field), filters, search_term)
+        total = found[0].total_values if found else 0
+        if total > len(found):
+            raise InvalidInput(f"{metadata_field} has {total} values; name some by search_term")
+        values = sorted((one.value for one in found), key=lambda v: (type(v).__name__, v))
+        return values[from_ : from_ + size], total
+
+    def _values(self, path: str, filters: Filters, search_term: str | None = None) -> list[Facet]:
+        conditions = [{path: {"$ne": None}}, *([translate(filters)] if filters else [])]
+        if search_term:
+            conditions.append({path: {"$ilike": substring_pattern(search_term)}})
+        return self.collection.metadata.facets(path, filter={"$and": conditions}, limit=1000)
+
+    count_documents_async = in_thread(count_documents)
+    filter_documents_async = in_thread(filter_documents)
+    write_documents_async = in_thread(write_documents)
+    delete_documents_async = in_thread(delete_documents)
+    delete_all_documents_async = in_thread(delete_all_documents)
+    delete_by_filter_async = in_thread(delete_by_filter)
+    update_by_filter_async = in_thread(update_by_filter)
+    count_documents_by_filter_async = in_thread(count_documents_by_filter)
+    count_unique_metadata_by_filter_async = in_thread(count_unique_metadata_by_filter)
+    get_metadata_fields_info_async = in_thread(get_metadata_fields_info)
+    get_metadata_field_min_max_async = in_thread(get_metadata_field_min_max)
+    get_metadata_field_unique_values_async = in_thread(get_metadata_field_unique_values)
+
+
+def _given(filters: Filters) -> Filters:
+    return translate(filters) if filters else None
+
+
+def _row(one: Document) -> dict[str, Any]:
+    own: dict[str, Any] = {"no_text": True} if one.content is None else {}
+    if one.blob is not None:
+        data = base64.b64encode(one.blob.data).decode()
+        own["blob"] = {"data": data, "mime_type": one.blob.mime_type, "meta": one.blob.meta}
+    if one.sparse_embedding is not None:
+        own["sparse_embedding"] = one.sparse_embedding.to_dict()
+    row = {"uri": one.id, "content": one.content or NO_TEXT}
+    row["metadata"] = {**one.meta, **({OWN: own} if own else {})}
+    return row if one.embedding is None else {**row, "embedding": one.embedding}
+
+
+def _document(uri: str, content: str | None, metadata: Mapping[str, Any], **more: Any) -> Document:
+    meta = dict(metadata)
+    own = meta.pop(OWN, {})
+    if blob := own.get("blob"):
+        more["blob"] = ByteStream(**{**blob, "data": base64.b64decode(blob["data"])})
+    if sparse := own.get("sparse_embedding"):
+        more["sparse_embedding"] = SparseEmbedding.from_dict(sparse)
+    text = None if own.get("no_text") else "" if content == NO_TEXT else content
+    return Document(id=uri, content=text, meta=meta, **more)
+
+
+class _Retriever:
+    """What the retrievers share: a store, filters and the options of `Collection.search`."""
+
+    def __init__(
+        self,
+        document_store: RagPgDocumentStore,
+        filters: Filters = None,
+        top_k: int = 10,
+        filter_policy: str | FilterPolicy = FilterPolicy.REPLACE,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.document_store, self.filters, self.top_k = document_store, filters or {}, top_k
+        self.filter_policy = FilterPolicy(filter_policy)
+        self.options = options or {}
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = {"filters": self.filters, "top_k": self.top_k, "options": self.options}
+        policy, store = self.filter_policy.value, self.document_store.to_dict()
+        found: dict[str, Any] = default_to_dict(
+            self, document_store=store, filter_policy=policy, **fields
+        )
+        return found
+
+    def _hits(self, filters: Filters, top_k: int | None, **options: Any) -> Any:
+        chosen = apply_filter_policy(self.filter_policy, self.filters, filters)
+        return self.document_store.collection.search(
+            limit=top_k or self.top_k, filter=_given(chosen), **options, **self.options
+        )
+
+    def _found(self, *arguments: Any, **options: Any) -> Found:
+        hits = self._hits(*arguments, duplicates=True, **options)
+        found = [_document(hit.uri, hit.content, hit.metadata, score=hit.score) for hit in hits]
+        return {"documents": found}
+
+
+@component
+class RagPgEmbeddingRetriever(_Retriever):
+    """Documents of a store by vector; scores are similarities of -1 to 1, larger is better."""
+
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    def run(
+        self, query_embedding: list[float], filters: Filters = None, top_k: int | None = None
+    ) -> Found:
+        return self._found(filters, top_k, embedding=query_embedding)
+
+    run_async = in_thread(run)
+
+
+@component
+class RagPgKeywordRetriever(_Retriever):
+    """Documents of a store by words (BM25); the best has score 1."""
+
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
+        return self._found(filters, top_k, query=query, vector_weight=0)
+
+    run_async = in_thread(run)
+
+
+@component
+class RagPgHybridRetriever(_Retriever):
+    """Documents of a store by words and vector, fused in one statement; without a vector the
+    collection's model embeds the query. Scores are -1 to 1, larger is better."""
+
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    def run(
+        self,
+        query: str,
+        query_embedding: list[float] | None = None,
+        filters: Filters = None,
+        top_k: int | None = None,
+    ) -> Found:
+        return self._found(filters, top_k, query=query, embedding=query_embedding)
+
+    run_async = in_thread(run)
+
+
+@component
+class RagPgPassageRetriever(_Retriever):
+    """Passages of a collection, however it was filled: a Document is a chunk, its id the chunk's;
+    its meta have what a citation needs (`hit_metadata`)."""
+
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
+        hits = self._hits(filters, top_k, query=query)
+        return {
+            "documents": [
+                Document(id=str(h.chunk_id), content=h.content, meta=hit_metadata(h), score=h.score)
+                for h in hits
+            ]
+        }
+
+    run_async = in_thread(run)

@@ -1,0 +1,235 @@
+"""LlamaIndex on rag_pg: a vector store, and a retriever for collections however they were filled.
+
+A node of the store is a document of rag_pg with one chunk; its id is the uri. Install it with
+`pip install "rag-pg[llama-index]"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_pg.client import Collection, Rag
+from rag_pg.errors import InvalidInput
+from rag_pg.extras import extra
+from rag_pg.frameworks import (
+    environment_client,
+    field_path,
+    hit_metadata,
+    in_thread,
+    substring_pattern,
+)
+
+with extra("llama-index", "rag_pg.llama_index needs", InvalidInput):
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.bridge.pydantic import PrivateAttr
+    from llama_index.core.schema import (
+        BaseNode,
+        MetadataMode,
+        NodeWithScore,
+        QueryBundle,
+        TextNode,
+    )
+    from llama_index.core.vector_stores.types import (
+        BasePydanticVectorStore,
+        FilterCondition,
+        MetadataFilter,
+        MetadataFilters,
+        VectorStoreQuery,
+        VectorStoreQueryResult,
+    )
+    from llama_index.core.vector_stores.types import FilterOperator as Op
+    from llama_index.core.vector_stores.types import VectorStoreQueryMode as Mode
+    from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
+
+PLAIN = {
+    Op.EQ: "$eq", Op.NE: "$ne", Op.GT: "$gt", Op.GTE: "$gte", Op.LT: "$lt", Op.LTE: "$lte",
+    Op.IN: "$in", Op.NIN: "$nin", Op.ANY: "$in", Op.CONTAINS: "$contains",
+}  # fmt: skip
+WORDS, VECTORS = {Mode.SPARSE, Mode.TEXT_SEARCH}, {Mode.DEFAULT, Mode.MMR}
+BOTH = {Mode.HYBRID, Mode.SEMANTIC_HYBRID}
+
+
+def translate(filters: MetadataFilters | MetadataFilter) -> dict[str, Any]:
+    """Return a filter as one of rag_pg. Raises: InvalidInput (an operator that it has not)."""
+    if isinstance(filters, MetadataFilters):
+        parts = [translate(one) for one in filters.filters]
+        if filters.condition == FilterCondition.NOT:
+            return {"$not": {"$and": parts}}
+        return {"$or" if filters.condition == FilterCondition.OR else "$and": parts}
+    key, operator, value = field_path(filters.key), filters.operator, filters.value
+    if operator in PLAIN:
+        return {key: {PLAIN[operator]: value}}
+    if operator == Op.ALL:
+        return {"$and": [{key: {"$contains": [one]}} for one in value]}
+    if operator == Op.TEXT_MATCH:
+        return {key: {"$like": substring_pattern(str(value))}}
+    if operator == Op.TEXT_MATCH_INSENSITIVE:
+        return {key: {"$ilike": substring_pattern(str(value))}}
+    if operator == Op.IS_EMPTY:
+        return {"$or": [{key: {"$exists": False}}, {key: {"$in": [None, [], ""]}}]}
+    raise InvalidInput(f"rag_pg has no filter operator for {operator}")
+
+
+class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
+    """A collection whose documents are LlamaIndex's nodes, with the vectors that they bring.
+
+    Args:
+        collection_name: it is created where there is none, with `dimensions` and `model`, a name
+            for what makes the vectors.
+        rag: an open client; None, and after `from_dict`: that of RAG_PG_DSN.
+    Modes DEFAULT and MMR search by vector, SPARSE and TEXT_SEARCH by words, HYBRID by both, with
+    alpha 1 by the vector alone and 0 by words alone; similarities are -1 to 1, larger is better.
+    """
+
+    stores_text: bool = True
+    collection_name: str
+    dimensions: int
+    model: str
+    _docs: Any = PrivateAttr()
+
+    def __init__(
+        self,
+        collection_name: str = "llamaindex",
+        *,
+        rag: Rag | None = None,
+        dimensions: int = 1536,
+        model: str = "llamaindex",
+        **fields: Any,
+    ) -> None:
+        own = {"collection_name": collection_name, "dimensions": dimensions, "model": model}
+        super().__init__(**own, **fields)
+        rag = rag or environment_client()
+        self._docs = rag.collection(collection_name, dimensions=dimensions, model=model)
+
+    @classmethod
+    def class_name(cls) -> str:
+        return "RagPgVectorStore"
+
+    @property
+    def client(self) -> Collection:
+        found: Collection = self._docs
+        return found
+
+    def add(self, nodes: Sequence[BaseNode], **options: Any) -> list[str]:
+        """Put nodes with their embeddings; one that is there is replaced. options: of
+        `Collection.add_chunks`."""
+        rows = {
+            node.node_id: {
+                "uri": node.node_id,
+                "content": node.get_content(metadata_mode=MetadataMode.NONE),
+                "embedding": node.get_embedding(),
+                "metadata": node_to_metadata_dict(node, remove_text=True),
+            }
+            for node in nodes
+        }
+        if rows:
+            self._docs.add_chunks(rows.values(), **options)
+        return [node.node_id for node in nodes]
+
+    def delete(self, ref_doc_id: str, **_: Any) -> None:
+        self._docs.delete_where({"ref_doc_id": ref_doc_id})
+
+    def delete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **_: Any,
+    ) -> None:
+        """Delete the nodes that are among the ids and pass the filters; without both, none."""
+        if wanted := _filter(node_ids, filters):
+            self._docs.delete_where(wanted)
+
+    def get_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        found = self._docs.list(filter=_filter(node_ids, filters), content=True)
+        return [_node(one.uri, one.content, one.metadata) for one in found]
+
+    def clear(self) -> None:
+        self._docs.clear()
+
+    def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
+        """Search; options are those of `Collection.search`.
+        Raises: InvalidInput (a mode of other stores), InvalidQuery."""
+        mode = query.mode
+        if mode not in WORDS | VECTORS | BOTH:
+            raise InvalidInput(f"rag_pg has no query mode {mode.value}")
+        if mode in BOTH and query.query_str is None:
+            raise InvalidInput(f"mode {mode.value} needs query_str")
+        if mode == Mode.MMR:
+            threshold = options.pop("mmr_threshold", query.mmr_threshold)
+            options["diversity"] = 0.5 if threshold is None else 1 - threshold
+        if mode == Mode.HYBRID and query.alpha is not None:
+            legs = {"vector_weight": query.alpha, "keyword_weight": 1 - query.alpha}
+            options |= {"fusion": "weighted", **legs}
+        limits = {Mode.SPARSE: query.sparse_top_k, Mode.HYBRID: query.hybrid_top_k}
+        hits = self._docs.search(
+            None if mode in VECTORS else query.query_str,
+            embedding=None if mode in WORDS else query.query_embedding,
+            limit=limits.get(mode) or query.similarity_top_k,
+            filter=_filter(query.node_ids, query.filters, query.doc_ids),
+            **{"duplicates": True, **({"vector_weight": 0} if mode in WORDS else {}), **options},
+        )
+        return VectorStoreQueryResult(
+            nodes=[_node(hit.uri, hit.content, hit.metadata) for hit in hits],
+            similarities=[hit.score for hit in hits],
+            ids=[hit.uri for hit in hits],
+        )
+
+    async_add = in_thread(add)
+    adelete = in_thread(delete)
+    adelete_nodes = in_thread(delete_nodes)
+    aget_nodes = in_thread(get_nodes)
+    aclear = in_thread(clear)
+    aquery = in_thread(query)
+
+
+def _filter(
+    node_ids: Sequence[str] | None,
+    filters: MetadataFilters | None,
+    doc_ids: Sequence[str] | None = None,
+) -> dict[str, Any] | None:
+    parts: list[dict[str, Any]] = [{"$uri": {"$in": [*node_ids]}}] if node_ids else []
+    parts += [{"ref_doc_id": {"$in": [*doc_ids]}}] if doc_ids else []
+    parts += [translate(filters)] if filters and filters.filters else []
+    return {"$and": parts} if parts else None
+
+
+def _node(uri: str, content: str, metadata: Mapping[str, Any]) -> BaseNode:
+    if "_node_content" in metadata:
+        return metadata_dict_to_node(dict(metadata), text=content)
+    return TextNode(id_=uri, text=content, metadata=dict(metadata))  # from elsewhere, as adopted
+
+
+class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
+    """Passages of a collection, however it was filled: a node is a chunk, its id the chunk's; its
+    metadata have what a citation needs (`hit_metadata`).
+
+    options: of `Collection.search`, e.g. rerank="…".
+    """
+
+    def __init__(self, collection: Collection, similarity_top_k: int = 10, **options: Any) -> None:
+        self.collection, self.similarity_top_k, self.options = collection, similarity_top_k, options
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self.collection.search(
+            query_bundle.query_str, limit=self.similarity_top_k, **self.options
+        )
+        quiet = ["chunk_id", "document_id", "score", "uri"]  # no model needs to read them
+        return [
+            NodeWithScore(
+                score=hit.score,
+                node=TextNode(
+                    id_=str(hit.chunk_id),
+                    text=hit.content,
+                    metadata=hit_metadata(hit),
+                    excluded_llm_metadata_keys=quiet,
+                    excluded_embed_metadata_keys=quiet,
+                ),
+            )
+            for hit in hits
+        ]
+
+    _aretrieve = in_thread(_retrieve)
