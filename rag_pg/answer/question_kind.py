@@ -66,8 +66,8 @@ _VALUE = re.compile(  # a value that is looked up, no definition
     re.IGNORECASE,
 )
 _NEXT_PART = re.compile(
-    r"[?？]\s*(?:and\s+|und\s+|et\s+|y\s+)?(?=\S)|,?\s+(?:and|und|et|y)\s+(?=(?:what|how|where|when|who|why|which"
-    r"|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
+    r"[?？] ?(?:and |und |et |y )?(?=\S)|,? (?:and|und|et|y) (?=(?:what|how|where|when|who|why"
+    r"|which|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
     r")\b)",
     re.IGNORECASE,
 )
@@ -106,7 +106,7 @@ def question_parts(question: str) -> tuple[list[list[str]], float]:
     the share of them that a passage must have to speak of it; ([], 1) where it has one part."""
     if sides := [[*content_words(side)] for side in compared_things(question)]:
         return sides, LEAST_OF_A_SIDE
-    parts = [[*content_words(part)] for part in _NEXT_PART.split(question)]
+    parts = [[*content_words(part)] for part in _NEXT_PART.split(" ".join(question.split()))]
     return (parts, LEAST_OF_A_PART) if len(parts) > 1 and all(parts) else ([], 1.0)
 
 

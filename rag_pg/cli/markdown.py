@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rag_pg.cli.terminal import Column, Part, table_lines, visible, wrapped
 from rag_pg.text import UNDERLINE, read_cells
 
-_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])(.+?)(?<=[^\s*])\*\*(?![\w*])")
+_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:[^*]|\*(?!\*))+?)(?<=[^\s*])\*\*(?![\w*])")
 _ITEM = re.compile(r"(\s*(?:[-*+•]|\d{1,3}[.)])\s+)(?=\S)")
 _HEADING = re.compile(r"#{1,6}\s+(?=\S)")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+_LONG = 2000  # characters of a piece that is read again when it has grown by a sixteenth
 _CITED = re.compile(r"\[\d{1,6}\]")
 
 
@@ -46,10 +48,15 @@ class LiveMarkdown:
     def __init__(self) -> None:
         self._rest = ""
         self._shown = 0  # lines of the first line of it that were given
+        self._waits = 0  # characters of it before it is read again
 
     def feed(self, piece: str, line_width: int) -> list[list[Part]]:
         """Return the lines that a further piece completes."""
         self._rest += piece
+        if len(self._rest) < self._waits:
+            return []
+        if len(self._rest) > _LONG:
+            self._waits = len(self._rest) * 17 // 16  # so that the time is linear in the length
         done, newline, last = self._rest.rpartition("\n")
         begun = [line for line in done.split("\n") if _FENCE.match(line)]
         if len(begun) % 2 or done.rpartition("\n")[2].startswith("|"):
@@ -68,7 +75,7 @@ class LiveMarkdown:
 
     def _given(self, text: str, line_width: int) -> list[list[Part]]:
         lines = list(markdown_lines(text, line_width))[self._shown :]
-        self._shown, self._rest = 0, ""
+        self._shown, self._rest, self._waits = 0, "", 0
         return lines
 
 
@@ -85,15 +92,12 @@ def _paragraph(line: str, line_width: int) -> Iterator[list[Part]]:
     parts = _styled(line[heading.end() :] if heading else line, "bold" if heading else "")
     whole = "".join(text for text, _ in parts)
     styles = [style for text, style in parts for _ in text]
-    changes = {at for at in range(1, len(styles)) if styles[at] != styles[at - 1]}
     at = 0
     for number, shown in enumerate(wrapped(whole, line_width, indent=indent)):
         at = whole.index(shown, at)
         found: list[Part] = [" " * indent] if number and indent else []
-        for position in range(at, at + len(shown)):
-            if position in (at, *changes):
-                stop = min((c for c in changes if c > position), default=at + len(shown))
-                found.append((whole[position : min(stop, at + len(shown))], styles[position]))
+        for style, same in groupby(range(at, at + len(shown)), styles.__getitem__):
+            found.append(("".join(whole[position] for position in same), style))
         yield found
         at += len(shown)
 
@@ -111,6 +115,10 @@ def _table(head: str, rows: Sequence[str], line_width: int) -> Iterator[list[Par
     """Yield a table in columns, rows that are cited in bold; where it is too wide, a paragraph for
     each row."""
     names = read_cells(head)
+    if len(names) > line_width:  # no table that a terminal can show
+        for row in (head, *rows):
+            yield from _paragraph(row, line_width)
+        return
     cells = [[*_cells(row), *[""] * len(names)][: len(names)] for row in rows]
     lines = list(table_lines([Column(name) for name in names], cells, line_width))
     for number, line in enumerate(lines):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
@@ -30,7 +31,7 @@ _LANGUAGE = re.compile(r"(?:lang|language|highlight-source|highlight)-(?!default
 _SEPARATOR = r"\s*(?:[|·•»«›:/~]+|\s[-–—]+|[–—])\s*"  # between the names of a page and of its site
 _MOST_SPANNED = 200  # rows or columns of one cell
 _MOST_CELLS = 100_000  # that cells which span several are copied to
-_MOST_UNCLOSED = 5_000  # elements whose end is not written, and is put where HTML has it
+_DEEPEST = 200  # elements within each other; browsers end one for a further one, too
 _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends, within what
     "li": (("li",), ("ul", "ol")),
     "dt": (("dt", "dd"), ("dl",)),
@@ -55,7 +56,7 @@ def html_to_markdown(text: str) -> tuple[str, str]:
     # bs4 warns about pages that begin as XML, or have no tags: neither is news here.
     page = "<!DOCTYPE html>\n" + _XML_DECLARATION.sub("", text)
     try:
-        soup = BeautifulSoup(page, "html.parser")
+        soup = _Page(page, "html.parser")
     except ParserRejectedMarkup as exc:
         raise UnsupportedFile(f"is not HTML that can be read: {exc}; mend the markup") from exc
     site = soup.find("meta", property="og:site_name")
@@ -69,6 +70,8 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         if not tag.h1:
             tag.decompose()
     for tag in content.find_all("img"):
+        if tag.decomposed:  # with the link around it
+            continue
         described = str(tag.get("alt") or "")
         link = tag.find_parent("a", href=re.compile("^#"))
         if link and len(described.split()) < 2 and not link.get_text(strip=True):
@@ -80,7 +83,6 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         if not str(tag.get("href") or "").startswith(_LINKS):
             tag.unwrap()
     title = _without_site(title, content, names)
-    _close(content)
     try:
         for table in reversed(content.find_all("table")):
             _arrange(table)
@@ -89,6 +91,24 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         return title, str(_Converter().convert_soup(content)).strip()
     except RecursionError:  # hundreds of elements within each other
         return title, content.get_text("\n", strip=True)
+
+
+class _Page(BeautifulSoup):
+    """A page whose items, cells and rows end where the next begins, as HTML has it, and of which at
+    most `_DEEPEST` elements stand within each other."""
+
+    def handle_starttag(self, name: str, *args: Any, **options: Any) -> Tag | None:
+        """Begin an element; see BeautifulSoup."""
+        same, within = _CLOSES.get(name, ((), ()))
+        for tag in reversed(self.tagStack) if same else ():
+            if tag.name in within:
+                break
+            if tag.name in same:
+                self.handle_endtag(tag.name)
+                break
+        if len(self.tagStack) > _DEEPEST and self.currentTag:
+            self.handle_endtag(self.currentTag.name)
+        return super().handle_starttag(name, *args, **options)
 
 
 def declared_encoding(data: bytes) -> str | None:
@@ -143,6 +163,8 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
         if str(link["href"]).rpartition("#")[2] in ids and "#" in str(link["href"])
     }
     for link in content.find_all("a", href=True):
+        if link.decomposed:  # with the link around it
+            continue
         if str(link["href"]).startswith("#") and not any(map(str.isalnum, link.get_text())):
             link.decompose()
     for tag in content.select("ul, ol, dl, .toc, #toc"):
@@ -158,18 +180,6 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
         around = len(_words(tag)) - len(" | ".join(names))
         if len(names) > 2 and 0 <= around <= _AROUND_LINKS and " | ".join(names) in _words(tag):
             tag.decompose()
-
-
-def _close(content: Tag) -> None:
-    """Take items, cells and rows out of those before them that nobody closed."""
-    moved = 0
-    for tag in content.find_all(list(_CLOSES)):
-        same, within = _CLOSES[tag.name]
-        before = tag.find_parent([*same, *within])
-        if before is None or before.name in within or moved >= _MOST_UNCLOSED:
-            continue
-        moved += 1
-        before.insert_after(*[one.extract() for one in [tag, *tag.next_siblings]])
 
 
 # --- tables --------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import re
 
 from rag_pg.text.tokens import content_words
 
+LONGEST_COMPARISON = 1000  # characters of a question within which it says what it compares
+
 _COMPARED = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -21,7 +23,9 @@ _COMPARED = [
 
 
 def compared_things(question: str) -> list[str]:
-    """Return the two things that a question compares; none where it compares nothing."""
+    """Return the two things that a question compares, by its first `LONGEST_COMPARISON`
+    characters; none where it compares nothing."""
+    question = " ".join(question[:LONGEST_COMPARISON].split())
     for pattern in _COMPARED:
         if match := pattern.search(question):
             sides = [re.split(r"[?,;]| in terms ", side)[0] for side in match.groups()]

@@ -111,3 +111,12 @@ def test_a_table_is_aligned_and_its_cited_row_bold(monkeypatch: pytest.MonkeyPat
     assert lines[0] == [("Plan   Price", "bold")] and lines[2] == [("Pro    29 € [1]", "bold")]
     wide = f"| Plan | Text |\n| --- | --- |\n| A | {'word ' * 20} |"
     assert max(map(len, shown(wide, 30))) <= 30 and not re.search(r"\|", "".join(shown(wide, 30)))
+
+
+@pytest.mark.parametrize("piece", ["**a ", "**a** ", "*a *", "|a", "# ", "`", "1. "])
+def test_much_of_one_piece_is_shown_whole(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    text = piece * (100_000 // len(piece)) + "end"
+    lines = shown(text + "\n" + "|-" * text.count("|"), 80)
+    assert any("end" in line for line in lines)
+    assert sum(line.count("a") for line in lines) == text.count("a")

@@ -261,3 +261,18 @@ def test_a_line_of_links_between_bars_is_a_menu() -> None:
         f"<h1>Ports</h1><div><p><span>Languages: </span>{links}</p></div>{said}<div>{links}</div>"
     )
     assert html_to_markdown(page)[1] == "# Ports\n\nThree are known: A, B and C."
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<td>", "<li>", "<b>", "<dl><dt>", "<table>", "<tr><td>", "<a href='#x'><img alt=t></a>"],
+)
+def test_thousands_of_one_unclosed_element_lose_no_word(piece: str) -> None:
+    _, text = html_to_markdown(f"<p>first</p>{piece * (8_000 // len(piece))}last")
+    assert text.startswith("first")
+    assert "last" in text
+
+
+def test_an_arrow_within_an_arrow_goes_with_it() -> None:
+    page = "<p>a</p><a href='#'><img alt><b><a href='#'><img alt></a></b></a><p>b</p>"
+    assert html_to_markdown(page)[1] == "a\n\nb"

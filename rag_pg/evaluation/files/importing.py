@@ -254,7 +254,7 @@ def _topics(path: Path, read: _Read) -> Iterator[tuple[int, str, str]]:
     for topic in re.finditer(r"<top>(.*?)</top>", text, re.IGNORECASE | re.DOTALL):
         first = numbers[text.count("\n", 0, topic.start())]
         name = re.search(r"<num>\s*(?:Number:)?\s*([^\s<]+)", topic[1], re.IGNORECASE)
-        title = re.search(r"<title>\s*(?:Topic:)?\s*([^<]*\S)\s*(?=<|\Z)", topic[1], re.IGNORECASE)
+        title = re.search(r"<title>\s*+(?:Topic:\s*+)?([^<]+)", topic[1], re.IGNORECASE)
         if name is None or title is None:
             read.reject(path.name, first, "a topic without <num> or <title>")
             continue

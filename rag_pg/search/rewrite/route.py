@@ -43,7 +43,7 @@ _LIST = re.compile(
     r"what(?=\s+(?:documents|files|pages|articles)\b))\s+",
     re.IGNORECASE,
 )
-_CODED = re.compile(r"\w[_./]\w|\d|^\W*[\"“„«].+[\"”“»]\W*$")
+_CODED = re.compile(r"\w[_./]\w|\d|^[^\w\"“„«]*+[\"“„«].+[\"”“»][^\w\"”“»]*+$")
 _ORDER = re.compile(
     r"\b(?:(?P<latest>latest|newest|most\s+recent)|(?P<oldest>oldest|earliest))\b", re.IGNORECASE
 )

@@ -1,0 +1,31 @@
+"""What a question compares, and that a long one takes no longer than it has to."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_pg.answer.question_kind import question_parts
+from rag_pg.text import compared_things
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("What is the difference  between\na list and a tuple?", ["a list", "a tuple"]),
+        ("Compare HNSW with IVFFlat", ["HNSW", "IVFFlat"]),
+        ("psycopg vs. asyncpg", ["psycopg", "asyncpg"]),
+        ("Should I use threads or processes?", ["threads", "processes"]),
+        ("What is a list?", []),
+    ],
+)
+def test_things_compared(question: str, sides: list[str]) -> None:
+    assert compared_things(question) == sides
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a ", " ", "\n", ".", "compare ", "compare x ", "how do ", "use a ", "and what "]
+)
+def test_a_hostile_question_has_no_sides(piece: str) -> None:
+    question = "a" + piece * (100_000 // len(piece))
+    assert compared_things(question) == []
+    assert question_parts(question)[0] in ([], question_parts(" ".join(question.split()))[0])
