@@ -12,6 +12,8 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +31,7 @@ from rag_pg.db import (
     closed_above,
     make_fast,
     name_of,
+    remove_servers,
     schema,
 )
 from rag_pg.types import Vectors
@@ -36,6 +39,15 @@ from rag_pg.types import Vectors
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 * 2**30  # bytes, for the servers of a whole run
 MODEL = "fake:64"
+# Its input ends when nobody holds the other side any more.
+GUARD = """
+import sys
+from pathlib import Path
+sys.stdin.buffer.read()
+if (folder := Path(sys.argv[1])).exists():
+    from rag_pg.db import remove_servers
+    remove_servers(folder)
+"""
 
 
 class FakeEmbedder:
@@ -70,35 +82,42 @@ class FakeEmbedder:
         return [len(re.findall(r"\w+|[^\w\s]", text)) + 2 for text in texts]
 
 
-def server_folder() -> Path:
-    """Make a folder for a server's data: in memory where there is enough, for a test's database is
-    a thousand small files on a disk.
+@contextmanager
+def server_folder() -> Iterator[Path]:
+    """Give a folder for data of servers, which end with it: when the block is left, or by another
+    process when this one is killed.
 
-    Short, as a socket's path has 107 characters; open to others, as under root the server runs as
-    another user, who may not enter pytest's tmp_path.
+    It lies in memory where there is enough, for a test's database is a thousand small files on a
+    disk. Its path is short, as a socket's has 107 characters; it is open to others, as under root
+    the server runs as another user, who may not enter pytest's tmp_path.
     """
     roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH
     folders = [MEMORY] if roomy else []
     folders += [Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/tmp")]
     reached = (folder for folder in folders if folder.is_dir() and not closed_above(folder / "x"))
     folder = Path(tempfile.mkdtemp(prefix="rag-pg-", dir=next(reached, None)))
-    folder.chmod(0o755)
-    return folder
+    with subprocess.Popen(
+        [sys.executable, "-c", GUARD, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Control-C and the end of a terminal are not for it
+    ):
+        try:
+            folder.chmod(0o755)
+            yield folder
+        finally:
+            remove_servers(folder)
 
 
 @contextmanager
 def running_server(postgres_version: int = 18) -> Iterator[str]:
     """Give a superuser's connection string to an embedded server of its own, which goes with its
     data."""
-    folder = server_folder()
-    server = EmbeddedServer(folder / "data", postgres_version=postgres_version)
-    try:
-        dsn = server.start()
+    with server_folder() as folder:
+        dsn = EmbeddedServer(folder / "data", postgres_version=postgres_version).start()
         make_fast(dsn)
         yield dsn
-    finally:
-        server.stop(immediate=True)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_client(dsn: str) -> Rag:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -11,6 +13,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rag_pg.db.connect import connect
+from rag_pg.db.embedded import EmbeddedServer
 
 FAST = ("fsync = off", "full_page_writes = off", "max_connections = 200")
 _numbers = itertools.count()
@@ -22,6 +25,13 @@ def make_fast(server: str) -> None:
         for setting in FAST:
             connection.execute(f"ALTER SYSTEM SET {setting}".encode())
         connection.execute("SELECT pg_catalog.pg_reload_conf()")
+
+
+def remove_servers(folder: Path) -> None:
+    """Stop the servers whose data lie in folders of `folder`, as in a crash; remove it."""
+    for file in folder.glob("*/postmaster.pid"):
+        EmbeddedServer(file.parent).stop(immediate=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Databases:

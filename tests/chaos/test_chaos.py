@@ -5,7 +5,6 @@ RAG_PG_TEST_CHAOS=0 15 seconds over 60 documents. `.ci/run` runs the short form 
 """
 
 import os
-import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,17 +14,13 @@ from chaos.run import show, storm
 from paths import server_folder
 from rich.console import Console
 
-from rag_pg.db.embedded import EmbeddedServer
-
 LONG = float(os.environ.get("RAG_PG_TEST_CHAOS", "0"))
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    made = server_folder()
-    yield made
-    EmbeddedServer(made / "postgres").stop()
-    shutil.rmtree(made, ignore_errors=True)
+    with server_folder() as made:
+        yield made
 
 
 @pytest.mark.minutes

@@ -1,7 +1,6 @@
 """The embedded server as a process: it survives its users, and its users survive it."""
 
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -26,10 +25,8 @@ from rag_pg.db.embedded import EmbeddedServer, _library
 @pytest.fixture
 def home() -> Iterator[Path]:
     """A short path that other users may enter: under root the server runs as another one."""
-    folder = server_folder()
-    yield folder
-    EmbeddedServer(folder / "postgres").stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder:
+        yield folder
 
 
 def test_without_a_dsn_a_server_is_started_and_the_schema_installed(home: Path) -> None:
@@ -121,6 +118,28 @@ print(server.stop())
         text=True,
     )
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_run_that_is_killed_leaves_no_server_and_no_data() -> None:
+    program = """
+import sys
+from rag_pg.testing import running_server
+with running_server() as dsn:
+    print(dsn, flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        dsn = run.stdout.readline().strip()
+        with psycopg.connect(dsn) as connection:
+            (data,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+        assert Path(data).is_dir()
+        run.kill()
+    wait_until(lambda: not Path(data).parent.exists(), "the end of its data")
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(dsn)
 
 
 def test_a_folder_that_cannot_hold_data_is_named(home: Path) -> None:

@@ -305,9 +305,8 @@ def standby(server_dsn: str, lived: str) -> Iterator[str]:
         pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with connect(server_dsn) as db:
         version = db.info.server_version // 10000
-    folder = server_folder()
-    replica = EmbeddedServer(folder / "data", postgres_version=version)
-    try:
+    with server_folder() as folder:
+        replica = EmbeddedServer(folder / "data", postgres_version=version)
         program(
             server_dsn,
             "pg_basebackup",
@@ -327,9 +326,6 @@ def standby(server_dsn: str, lived: str) -> Iterator[str]:
             for path in (folder / "data", *(folder / "data").rglob("*")):
                 shutil.chown(path, "pgserver", "pgserver")
         yield make_conninfo(replica.start(), dbname=conninfo_to_dict(lived)["dbname"])
-    finally:
-        replica.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @slow_half

@@ -1,7 +1,6 @@
 """Logical replication: with a publication of all tables, everything goes on as without."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,18 +42,14 @@ def logical_dsn(server_dsn: str) -> Iterator[str]:
         pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with psycopg.connect(server_dsn) as connection:
         version = connection.info.server_version // 10000
-    folder = server_folder()
-    server = EmbeddedServer(folder / "data", postgres_version=version)
-    try:
+    with server_folder() as folder:
+        server = EmbeddedServer(folder / "data", postgres_version=version)
         dsn = server.start()
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET wal_level = 'logical'")
             connection.execute("ALTER SYSTEM SET fsync = off")
         server.stop()
         yield server.start()
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 LIFE = (

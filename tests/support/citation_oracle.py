@@ -21,10 +21,10 @@ _UNSEEN = (  # Default_Ignorable_Code_Point but for controls; and the controls t
     "\U000e0000-\U000e0fff]"
 )
 _SEEN = "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\ufff9-\ufffb\U000110bd-\U0001345f]"
-IGNORED = re.compile(f"""[{re.escape("".join(
-    c for c in map(chr, range(1, sys.maxunicode)) if not c.isspace() and (
-        re.match(_UNSEEN, c) or (category(c) in ("Cf", "Cc") and not re.match(_SEEN, c)))
-))}]""")  # fmt: skip
+_CONTROLS = "".join(
+    c for c in map(chr, range(1, sys.maxunicode)) if category(c) in ("Cf", "Cc") and not c.isspace()
+)
+IGNORED = re.compile(f"{_UNSEEN[:-1]}{re.escape(re.sub(_SEEN, '', _CONTROLS))}]")
 _SAME = dict.fromkeys("‘’‚‛`´ʼ′＇ʹʻʽ՚׳‹›‵ꞌ", "'") | dict.fromkeys("“”„‟«»″＂״‶〝〞〟", '"')
 _SAME |= dict.fromkeys("−⁃\u1806⸗", "-") | {"…": "..."}
 _SHAPES = "<wide> <narrow> <initial> <medial> <final> <isolated> <square> <small> <vertical>"
