@@ -153,13 +153,15 @@ def reading_calls() -> list[str]:
     ]
 
 
-def renew_leases(dsn: str) -> None:
-    """Let the jobs that were taken when the release was written down be held as they were then."""
+def renew(dsn: str) -> None:
+    """Let the jobs that were taken when the release was written down be held as they were then, and
+    what was used be of the last days, of which a report tells."""
     with psycopg.connect(dsn) as connection:
         connection.execute(
             """UPDATE rag.jobs SET lease_expires_at = now() + interval '1 hour'
                WHERE lease_expires_at IS NOT NULL"""
         )
+        connection.execute("UPDATE rag.usage SET day = (now() AT TIME ZONE 'UTC')::date")
 
 
 def held(dsn: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
