@@ -29,6 +29,7 @@ from rag_pg.db import (
     Databases,
     EmbeddedServer,
     closed_above,
+    connect,
     make_fast,
     name_of,
     remove_servers,
@@ -152,6 +153,9 @@ def rag_template(rag_databases: Databases) -> Iterator[str]:
     into it what all tests begin with, and close every connection."""
     dsn = rag_databases.create()
     schema.upgrade(dsn)
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute("VACUUM FULL")  # a clone takes a fifth less
+    connect(dsn).close()  # leaves a file of what every connection reads first
     yield dsn
     rag_databases.drop(dsn)
 

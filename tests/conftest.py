@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,19 +80,38 @@ def new_database(rag_databases: Databases) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def template(rag_template: str) -> str:
-    """The name of a database with schema rag."""
-    return name_of(rag_template)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for all processes of the run: the default model is converted once."""
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent
+    (folder / "home").mkdir(exist_ok=True)
+    return folder / "home"
+
+
+@pytest.fixture(scope="module")
+def template(
+    request: pytest.FixtureRequest, new_database: Callable[..., str], rag_template: str, home: Path
+) -> str:
+    """The name of a database with schema rag, and with what the function `begin` of the file, where
+    it has one, puts there by a client whose models hash:<dimensions> are HashEmbedder."""
+    begin: Callable[[Rag], None] | None = getattr(request.module, "begin", None)
+    if begin is None:
+        return name_of(rag_template)
+    dsn = new_database(name_of(rag_template))
+    with Rag(dsn, settings=Settings(home=home), embedders={"hash": HashEmbedder}) as rag:
+        begin(rag)
+    return name_of(dsn)
 
 
 @pytest.fixture(scope="session")
-def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
+def keyword_dsn(new_database: Callable[..., str], rag_template: str) -> str:
     """A database with collections 1 and 2 (english) and 3 (simple),
     for tests of the keyword index alone.
 
     Their chunks need nothing but lexemes: the other columns have defaults.
     """
-    dsn = new_database(template)
+    dsn = new_database(name_of(rag_template))
     with psycopg.connect(dsn, autocommit=True) as connection:
         for number, language in ((1, "english"), (2, "english"), (3, "simple")):
             connection.execute(
@@ -164,6 +185,18 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
     settings = Settings(home=tmp_path / "home")
     with Rag(dsn, settings=settings, embedders={"hash": lambda name: embedder}) as opened:
         yield opened
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """What a test sets in context variables, as a command's --json does, ends with it: no test
+    depends on those before it."""
+    test = pyfuncitem.obj
+    pyfuncitem.obj = partial(copy_context().run, test)
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.obj = test
 
 
 def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:

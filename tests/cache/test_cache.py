@@ -31,11 +31,14 @@ class FingerprintedLLM(ScriptedLLM):
     fingerprint = "scripted/1"
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     collection = rag.collection("docs", model="hash:32")
     collection.add(*PAGES)
-    return collection
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def cite(call: Call) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rota import tries
 from spans import DOCUMENT, Count, faults, letters, longest, size, squares, words
 
 from rag_pg.chunk.blocks import Block, outline_markdown
@@ -390,12 +391,13 @@ def test_settings_are_used() -> None:
 
 
 @pytest.mark.quality
+@pytest.mark.longer
 def test_real_documentation_keeps_every_promise(bert: Count) -> None:
     folder = Path(os.environ.get("RAG_PG_EVAL_DATA", "")) / "docs-fastapi-en" / "files"
     if "RAG_PG_EVAL_DATA" not in os.environ or not folder.is_dir():
         pytest.skip("no data: needs RAG_PG_EVAL_DATA, a folder with docs-fastapi-en")
     splitter, sizes = Splitter(bert), []
-    for path in sorted(folder.rglob("*.md"))[::3]:
+    for path in sorted(folder.rglob("*.md"))[:: tries(3, 12)]:
         text = path.read_text(encoding="utf-8")
         spans = splitter.split(text, media_type=MARKDOWN)
         assert faults(text, spans) == []

@@ -35,6 +35,7 @@ def ask(
     new_database: Callable[..., str],
     template: str,
     model: AnsweringOpenAI,
+    home: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Ask:
     """Runs rag-pg in a folder whose page is in collection docs."""
@@ -43,7 +44,7 @@ def ask(
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("RAG_PG_", "OPENAI"))}
     environment |= {
         "RAG_PG_DSN": new_database(template),
-        "RAG_PG_HOME": str(tmp_path_factory.getbasetemp() / "home"),
+        "RAG_PG_HOME": str(home),
         "RAG_PG_LLM": "openai:fake",
         "RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1",
         "OPENAI_API_KEY": model.key,

@@ -20,12 +20,6 @@ from patience import BOUND
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for all tests: the default model is converted once."""
-    return tmp_path_factory.mktemp("home")
-
-
 def clean(**settings: str) -> dict[str, str]:
     """The environment without this project's settings, and these."""
     return {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")} | settings
@@ -108,7 +102,7 @@ def test_add_search_ask_status(process: Run, cli: Run, handbook: Path) -> None:
     (again,) = lines(cli("add", "handbook", "--json"))
     assert (again["added"], again["unchanged"]) == (0, 2)
 
-    hits = lines(process("search", "forgotten my password", "--json", "-n", "1"))
+    hits = lines(cli("search", "forgotten my password", "--json", "-n", "1"))
     assert hits[0]["uri"] == "handbook/password.md"
     assert hits[0]["heading"] == "Passwords > Reset"
     assert lines(cli("search", "vacation", "--mode", "vector", "-n", "1", "--json"))[0][
@@ -131,7 +125,7 @@ def test_add_search_ask_status(process: Run, cli: Run, handbook: Path) -> None:
     ]
     assert cli("delete", "handbook/holidays.txt").returncode == 0
     assert cli("jobs").returncode == 0
-    assert process("drop", "docs", "--yes").returncode == 0
+    assert cli("drop", "docs", "--yes").returncode == 0
     assert lines(cli("status", "--json")) == []
 
 

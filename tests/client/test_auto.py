@@ -25,12 +25,15 @@ PAGES = [
 ]
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     collection = rag.collection("docs", model="hash:32")
     collection.add(*PAGES)
     collection.metadata.index("kind", "text")
-    return collection
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def route(answer: Answer) -> dict[str, Any]:

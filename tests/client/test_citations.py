@@ -21,14 +21,17 @@ MANUAL = (
 OTHER = "The heater is not part of the pump. Its fan turns at 900 rounds."
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     collection = rag.collection("docs", model="hash:32")
     collection.add(
         {"uri": "manual.pdf", "content": MANUAL, "media_type": "text/markdown"},
         {"uri": "heater.txt", "content": OTHER},
     )
-    return collection
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def ask(docs: Collection, reply: str, **options: Any) -> Answer:
@@ -98,7 +101,7 @@ def test_the_documents_own_words_have_a_span_and_a_status(docs: Collection) -> N
 
 
 def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     docs.add(
         {"uri": "old.txt", "content": "The notice period of a contract is 14 days.",
          "metadata": {"effective_date": "2021-03-01"}},
@@ -120,7 +123,7 @@ def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
 
 
 def test_a_later_edition_under_another_uri_is_told(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     rules = (
         "{} The rent is due on the first working day of a month. Bins are emptied on Fridays, "
         "the hall is swept on Saturdays, and who leaves for a week tells the caretaker."
@@ -141,7 +144,7 @@ def test_a_later_edition_under_another_uri_is_told(rag: Rag) -> None:
 
 
 def test_a_text_that_is_replaced_while_the_model_writes_is_superseded(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     docs.alter(keep_versions=timedelta(days=30))
     docs.add({"uri": "a.txt", "content": "The notice period of a contract is 14 days."})
 
@@ -157,7 +160,7 @@ def test_a_text_that_is_replaced_while_the_model_writes_is_superseded(rag: Rag) 
 
 
 def test_what_was_shown_decides_where_the_source_is_replaced_and_not_kept(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     docs.add({"uri": "a.txt", "content": "The notice period of a contract is 14 days."})
 
     class Slow(ScriptedLLM):
@@ -175,7 +178,7 @@ def test_what_was_shown_decides_where_the_source_is_replaced_and_not_kept(rag: R
 
 
 def test_a_source_that_is_cut_anew_while_the_model_writes_is_found_in_its_text(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     words = " ".join(f"word{number}" for number in range(80))
     docs.add({"uri": "words.txt", "content": words})
     quote = words[words.index("word20") : words.index("word60")].strip()
@@ -192,7 +195,7 @@ def test_a_source_that_is_cut_anew_while_the_model_writes_is_found_in_its_text(r
 
 
 def test_a_quote_of_a_version_that_is_not_kept_is_unknown(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     docs.alter(keep_versions=timedelta(days=1))
     first, second, third = (
         f"The lift {fact}. Nothing else is told of it." for fact in
@@ -209,7 +212,7 @@ def test_a_quote_of_a_version_that_is_not_kept_is_unknown(rag: Rag) -> None:
             (second, 1, "unknown"), (third, 1, "exact"),
         ):  # fmt: skip
             row = connection.execute(
-                "SELECT * FROM rag.check_citation('docs', %s, %s, %s)",
+                "SELECT * FROM rag.check_citation('own', %s, %s, %s)",
                 [hit.chunk_id, quote.partition(".")[0], version],
             ).fetchone() or ("",)
             assert row[0] == status, (quote, version)

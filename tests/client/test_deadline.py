@@ -37,13 +37,15 @@ def waiting(door: Door) -> WaitingEmbedder:
     return WaitingEmbedder(door)
 
 
+def begin(rag: Rag) -> None:
+    rag.collection("docs", model="hash:32").add({"uri": "a", "content": CONTENT})
+
+
 @pytest.fixture
 def docs(dsn: str, rag: Rag, waiting: WaitingEmbedder) -> Iterator[Collection]:
     settings = Settings(home=rag.settings.home)
     with Rag(dsn, settings=settings, embedders={"hash": lambda name: waiting}) as opened:
-        made = opened.collection("docs", model="hash:32")
-        made.add({"uri": "a", "content": CONTENT})
-        yield made
+        yield opened.get_collection("docs")
 
 
 def ask_until_it_waits(docs: Collection, has_waited: Callable[[], bool], **options: Any) -> Answer:

@@ -22,15 +22,18 @@ PAGE = "# Zoo\n\nA page.\n\n" + "\n\n".join(
 )
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     chunking = {"max_tokens": 40, "overlap": 0.4}
     collection = rag.collection("docs", model="hash:32", chunking=chunking)
     collection.add({"uri": "zoo", "content": PAGE, "media_type": "text/markdown"})
     collection.add_chunks(
         [{"uri": "made", "content": f"The whale sings song {n}."} for n in range(3)]
     )
-    return collection
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def ask(docs: Collection, question: str, **options: Any) -> tuple[Answer, list[str]]:

@@ -113,13 +113,13 @@ def test_the_command_line_shows_none(
     new_database: Callable[..., str],
     template: str,
     model: HostileOpenAI,
+    home: Path,
     tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
     environment |= {
         "RAG_PG_DSN": new_database(template),
-        "RAG_PG_HOME": str(tmp_path_factory.getbasetemp() / "home"),
+        "RAG_PG_HOME": str(home),
         "RAG_PG_LLM": "openai:fake",
         "RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1",
     }

@@ -27,8 +27,7 @@ def door() -> Iterator[Door]:
     made.open()
 
 
-@pytest.fixture(autouse=True)
-def filled(rag: Rag) -> None:
+def begin(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "The fish in the pond are red and eat shrimps."})
 

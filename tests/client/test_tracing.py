@@ -21,7 +21,7 @@ SECRET = "zebra"  # in every document, query and answer
 
 
 def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     with recording() as tracer:
         docs.add({"uri": "a", "content": f"a {SECRET} in red"})
         added = _by_name(tracer.spans)
@@ -30,31 +30,31 @@ def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
         searched = tracer.spans[sum(map(len, added.values())) :]
         docs.ask(f"Which {SECRET} is red?", llm=ScriptedLLM(f"The {SECRET} is red [1]."))
     assert added.keys() == {
-        "add docs",
+        "add own",
         "process rag.jobs",
         "embeddings hash:32",
-        "store docs",
+        "store own",
     }
-    assert added["add docs"][0].attributes == {
-        "gen_ai.data_source.id": "docs",
+    assert added["add own"][0].attributes == {
+        "gen_ai.data_source.id": "own",
         "rag_pg.documents": 1,
         "rag_pg.failures": 0,
     }
     assert added["process rag.jobs"][0].attributes["messaging.batch.message_count"] == 1
-    stored = dict(added["store docs"][0].attributes)
+    stored = dict(added["store own"][0].attributes)
     assert int(stored.pop("messaging.message.id")) > 0
     assert stored == {
-        "gen_ai.data_source.id": "docs",
+        "gen_ai.data_source.id": "own",
         "rag_pg.job_kind": "ingest",
         "rag_pg.texts": 1,
     }
     assert added["embeddings hash:32"][0].attributes["rag_pg.texts"] == 1
     # The vector of the second search is remembered.
-    retrieval = "retrieval docs"
+    retrieval = "retrieval own"
     assert [s.name for s in searched] == ["embeddings hash:32", retrieval, retrieval]
     assert searched[-1].attributes == {
         "gen_ai.operation.name": "retrieval",
-        "gen_ai.data_source.id": "docs",
+        "gen_ai.data_source.id": "own",
         "gen_ai.request.model": "hash:32",
         "gen_ai.request.top_k": 3,
         "rag_pg.hits": 1,
@@ -77,14 +77,14 @@ def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
 
 
 def test_what_fails_names_its_error(rag: Rag, embedder: HashEmbedder) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     with recording() as tracer, pytest.raises(InvalidQuery):
         docs.search("red", filter={"a": {"$regex": 1}})
-    assert _by_name(tracer.spans)["retrieval docs"][0].attributes["error.type"] == "InvalidQuery"
+    assert _by_name(tracer.spans)["retrieval own"][0].attributes["error.type"] == "InvalidQuery"
 
 
 def test_reranking_rewriting_agents_tools_and_checks_are_traced(rag: Rag) -> None:
-    docs = rag.collection("docs", model="hash:32")
+    docs = rag.collection("own", model="hash:32")
     docs.add({"uri": "a", "content": f"a {SECRET} in red"})
     rewriter = ScriptedLLM(json.dumps({"queries": [f"red {SECRET}"]}), name="rewriter")
     judge = ScriptedLLM(json.dumps({"supported": True}), name="judge")
@@ -159,16 +159,18 @@ def counted(embedder: HashEmbedder) -> CountingEmbedder:
     return CountingEmbedder("hash:32")
 
 
+def begin(rag: Rag) -> None:
+    rag.collection("docs", model="hash:32", chunking={"max_tokens": 64}).add(
+        {"uri": "a", "content": "The fish are red and eat shrimps."},
+        {"uri": "b", "content": "Nobody has counted the red fish."},
+    )
+
+
 @pytest.fixture
 def docs(dsn: str, rag: Rag, counted: CountingEmbedder) -> Iterator[Collection]:
     settings = Settings(home=rag.settings.home)
     with Rag(dsn, settings=settings, embedders={"hash": lambda name: counted}) as opened:
-        made = opened.collection("docs", model="hash:32", chunking={"max_tokens": 64})
-        made.add(
-            {"uri": "a", "content": "The fish are red and eat shrimps."},
-            {"uri": "b", "content": "Nobody has counted the red fish."},
-        )
-        yield made
+        yield opened.get_collection("docs")
 
 
 def check_tree(tracer: Tracer, root: str, calls: int, embedded: int) -> None:

@@ -24,14 +24,17 @@ QUESTION = "Where does the red fish swim?"
 PRICED = "openai:gpt-4.1"  # 2 and 8 US dollars for a million tokens
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(
         {"uri": "fish", "content": "The red fish swims in the warm sea."},
         {"uri": "bird", "content": "A blue bird flies over the tree."},
     )
-    return docs
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def answering(text: str = "In the sea [1].", name: str = PRICED, **usage: int) -> ScriptedLLM:

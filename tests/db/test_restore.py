@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sql_calls import FOLLOW
 
-from rag_pg import RagError, SchemaMismatch
+from rag_pg import Rag, RagError, SchemaMismatch
 from rag_pg.db import schema
 from rag_pg.db.connect import connect
 from rag_pg.db.database import Database
@@ -67,9 +67,12 @@ def program(server_dsn: str) -> Program:
     return call
 
 
+def begin(rag: Rag) -> None:
+    run(str(rag.dsn), *FILL)
+
+
 @pytest.fixture
 def filled(dsn: str) -> str:
-    run(dsn, *FILL)
     return dsn
 
 
@@ -90,10 +93,18 @@ def used(dsn: str) -> None:
     assert schema.check(dsn) == []
 
 
-@pytest.mark.parametrize("kind", ["custom", "plain", "other owner", "clean"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "other owner",
+        *(pytest.param(kind, marks=pytest.mark.minutes) for kind in ("custom", "plain", "clean")),
+    ],
+)
 def test_a_restored_database_checks_clean(
     filled: str, new_database: NewDatabase, program: Program, tmp_path: Path, kind: str
 ) -> None:
+    """In `make test` by who owns least; a plain dump is read by the copies of the schema below, a
+    dump over an installation by the one over itself."""
     before = run(filled, SEARCH)
     assert len(before) == 5
     dsn = new_database()
@@ -300,8 +311,9 @@ def test_an_index_of_the_administrators_own_is_no_problem(filled: str) -> None:
     assert schema.check(filled) == []
 
 
-def test_an_upgrade_mends_no_missing_columns(dsn: str) -> None:
-    run(dsn, *FILL, "DROP EXTENSION vector CASCADE")
+def test_an_upgrade_mends_no_missing_columns(filled: str) -> None:
+    dsn = filled
+    run(dsn, "DROP EXTENSION vector CASCADE")
     with pytest.raises(
         SchemaMismatch, match="rag.embeddings.embedding is missing: schema rag is"
     ) as caught:
@@ -317,8 +329,9 @@ def test_an_upgrade_mends_no_missing_columns(dsn: str) -> None:
     assert run(dsn, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'") == [(0,)]
 
 
-def test_a_collection_without_its_space_is_told_in_one_line(dsn: str) -> None:
-    run(dsn, *FILL, "DELETE FROM rag.spaces")
+def test_a_collection_without_its_space_is_told_in_one_line(filled: str) -> None:
+    dsn = filled
+    run(dsn, "DELETE FROM rag.spaces")
     for statement in (
         "SELECT rag.search('docs', 'fish', '[1, 7, 0]')",
         "SELECT rag.search_vector('docs', '[1, 7, 0]')",

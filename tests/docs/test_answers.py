@@ -61,13 +61,12 @@ def state_of(connection: psycopg.Connection[Any], request: Any) -> Any:
 
 
 def test_its_program_and_its_sql_run(
-    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dsn: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "handbook").mkdir()
     for name, text in HANDBOOK.items():
         (tmp_path / "handbook" / name).write_text(text)
     (tmp_path / "page.py").write_text("\n".join(blocks("python")))
-    home = tmp_path / "home"
     with AnsweringOpenAI() as model:
         settings = {"RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": model.key}
         done = subprocess.run(

@@ -42,9 +42,10 @@ def test_its_commands_and_configurations_have_options_that_exist() -> None:
     assert set(re.findall(r"`(--[a-z-]+)", PAGE)) <= OPTIONS
 
 
-def test_its_table_names_the_tools_and_its_program_and_role_work(dsn: str, tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "home")
-    with Rag(dsn, settings=settings) as rag:
+def test_its_table_names_the_tools_and_its_program_and_role_work(
+    dsn: str, home: Path, tmp_path: Path
+) -> None:
+    with Rag(dsn, settings=Settings(home=home)) as rag:
         rag.collection("handbook").add(
             {
                 "uri": "https://wiki.example.com/passwords",
@@ -72,7 +73,7 @@ def test_its_table_names_the_tools_and_its_program_and_role_work(dsn: str, tmp_p
                 env={k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
                 | {
                     "RAG_PG_DSN": make_conninfo(dsn, user=roles[1]),
-                    "RAG_PG_HOME": str(settings.home),
+                    "RAG_PG_HOME": str(home),
                     "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
                     "PYTHONPATH": str(ROOT),
                 },

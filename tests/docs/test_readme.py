@@ -60,12 +60,6 @@ def statements(block: str) -> list[str]:
 # --- examples
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The default model is converted once."""
-    return tmp_path_factory.mktemp("home")
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md"])
 def test_python_examples_run(page: str, dsn: str, home: Path, tmp_path: Path) -> None:
     found = blocks(page, "python")

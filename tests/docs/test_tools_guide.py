@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from fake_openai import FakeOpenAI
 from fake_provider import Fault, Reply, Request
@@ -53,9 +54,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_its_program_its_server_and_its_commands_run(dsn: str, tmp_path: Path) -> None:
-    program = blocks("python")
-    (tmp_path / "page.py").write_text("\n".join(program))
+def test_its_program_its_server_and_its_commands_run(dsn: str, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text("\n".join(blocks("python")))
     (server,) = blocks("python server")
     (tmp_path / "stock_server.py").write_text(server)
     (commands,) = blocks("bash")
@@ -65,23 +65,27 @@ def test_its_program_its_server_and_its_commands_run(dsn: str, tmp_path: Path) -
         environment |= {
             "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
             "RAG_PG_DSN": dsn,
-            "RAG_PG_HOME": str(tmp_path / "home"),
+            "RAG_PG_HOME": str(home),
             "RAG_PG_LLM": "openai:fake",
             "RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1",
             "OPENAI_API_KEY": model.key,
         }
-
-        def run(*arguments: str) -> str:
-            done = subprocess.run(
-                arguments, cwd=tmp_path, env=environment, capture_output=True, text=True,
+        runs = [
+            subprocess.run(
+                [sys.executable, "-W", "error", "page.py"],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
                 timeout=240,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
-            return done.stdout
-
-        told = run(sys.executable, "-W", "error", "page.py")
+            )
+        ]
         for line in commands.strip().splitlines():
-            told += run(sys.executable, "-m", *shlex.split(line.replace("rag-pg", "rag_pg", 1)))
+            program, *arguments = shlex.split(line)
+            assert program == "rag-pg"
+            runs.append(command_line.run(*arguments, environment=environment, cwd=tmp_path))
+    assert [done.stderr for done in runs if done.returncode != 0] == []
+    told = "".join(done.stdout for done in runs)
     for expected in (
         "The tool says total customer / 1200 Ada / 1100 Ben [1].",
         '1 aggregate({"aggregates": {"total": {"sum": "amount"}}, "group_by": ["customer"]})',

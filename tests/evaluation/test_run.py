@@ -18,8 +18,7 @@ FISH = "Red fish swim in the cold river below the old stone bridge, and they eat
 BIRD = "Blue birds build their nests in tall pine trees near the lake and sing every morning. "
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "fish", "content": FISH}, {"uri": "bird", "content": BIRD})
     rag.evaluation.sets.put(
@@ -32,7 +31,11 @@ def docs(rag: Rag) -> Collection:
             {"id": "q3", "question": "What is the price of gold?", "unanswerable": True},
         ],
     )  # fmt: skip
-    return docs
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def figures(rag: Rag, run_id: int) -> dict[str, EvalMetric]:

@@ -74,8 +74,7 @@ def test_a_grid_that_cannot_be_measured_is_one_line(texts: tuple[str, ...], mess
         grid(*texts)
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 64})
     filler = [f"Sentence {n} of it tells nothing." for n in range(6)]
     docs.add(*(
@@ -88,7 +87,11 @@ def docs(rag: Rag) -> Collection:
         [{"id": animal, "question": f"Where does the {animal} live?", "relevant": [animal],
           "answers": [f"The {animal} lives here."]} for animal in ANIMALS],
     )  # fmt: skip
-    return docs
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def test_a_run_of_another_chunking_is_not_taken_for_one_of_the_collection_as_it_is() -> None:

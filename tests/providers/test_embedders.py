@@ -20,6 +20,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
+from rota import tries
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 
@@ -137,13 +138,15 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.libraries
+@pytest.mark.longer
 def test_minilm_equals_sentence_transformers(
     minilm: MiniLM, reference: SentenceTransformers
 ) -> None:
-    ours, theirs = minilm.embed_documents(TEXTS), reference.embed_documents(TEXTS)
+    texts = TEXTS[:: tries(1, 4)]
+    ours, theirs = minilm.embed_documents(texts), reference.embed_documents(texts)
     cosines = np.sum(ours * theirs, axis=1)
-    assert len(TEXTS) >= 60
-    assert cosines.min() >= 0.9999, TEXTS[int(cosines.argmin())]
+    assert len(texts) >= tries(60, 15)
+    assert cosines.min() >= 0.9999, texts[int(cosines.argmin())]
     assert np.abs(ours - theirs).max() < 1e-4
 
 
@@ -327,9 +330,9 @@ import pathlib
 from rag_pg.providers.minilm.embedder import MiniLM
 print(MiniLM(cache_dir=pathlib.Path({str(tmp_path / "new" / "cache")!r})).embed_query("x")[:4])
 """
-    with ThreadPoolExecutor(3) as pool:
-        done = list(pool.map(run_python, [code] * 3))
-    assert [process.returncode for process in done] == [0, 0, 0], done[0].stderr
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(run_python, [code] * 2))
+    assert [process.returncode for process in done] == [0, 0], done[0].stderr
     assert len({process.stdout for process in done}) == 1
     names = sorted(path.name for path in (tmp_path / "new" / "cache").iterdir())
     assert [name for name in names if name.endswith((".onnx", ".tmp"))] == [

@@ -27,14 +27,11 @@ pytestmark = [pytest.mark.quality, pytest.mark.minutes]
 
 
 @pytest.fixture(scope="module")
-def docs(
-    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Collection]:
+def docs(new_database: Callable[..., str], template: str, home: Path) -> Iterator[Collection]:
     data = os.environ.get("RAG_PG_EVAL_DATA")
     if not data or not (Path(data) / "docs-fastapi-en").is_dir():
         pytest.skip("no data: RAG_PG_EVAL_DATA with docs-fastapi-en/ is not set")
-    settings = Settings(home=tmp_path_factory.mktemp("home"))
-    with Rag(new_database(template), settings=settings) as rag:
+    with Rag(new_database(template), settings=Settings(home=home)) as rag:
         collection = rag.collection("docs")
         collection.add(Path(data) / "docs-fastapi-en" / "files")
         yield collection

@@ -82,7 +82,8 @@ def has(document: dict[str, Any], word: str) -> bool:
     [
         pytest.param(FIRST, False, 3, 1, 1, id="meaning, a third"),
         pytest.param(FIRST, False, 1, 3, 2, id="meaning", marks=pytest.mark.minutes),
-        pytest.param(FIRST, True, 1, 12, 4, id="words alone"),
+        pytest.param(FIRST, True, 3, 5, 2, id="words alone, a third"),
+        pytest.param(FIRST, True, 1, 12, 4, id="words alone", marks=pytest.mark.minutes),
         pytest.param(
             f"{FIRST}_held_back", False, 1, 2, 3, id="held back", marks=pytest.mark.minutes
         ),

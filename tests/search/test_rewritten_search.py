@@ -40,11 +40,14 @@ def embedder() -> BatchEmbedder:
     return BatchEmbedder()
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
+def begin(rag: Rag) -> None:
     collection = rag.collection("docs", model="hash:32")
     collection.add_chunks({"uri": uri, "content": text} for uri, text in TEXTS.items())
-    return collection
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.get_collection("docs")
 
 
 def queries(*texts: str) -> ScriptedLLM:
@@ -72,7 +75,7 @@ def test_an_embedder_without_batches_of_queries_embeds_them_one_by_one(
 ) -> None:
     plain = HashEmbedder()
     with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": lambda _: plain}) as rag:
-        docs = rag.collection("docs", model="hash:32")
+        docs = rag.collection("own", model="hash:32")
         docs.add_chunks([{"uri": "crane", "content": TEXTS["crane"]}])
         hits = docs.search("birds", rewrite=["multi_query"], helper_llm=queries("cranes", "fly"))
     assert [hit.uri for hit in hits] == ["crane"]

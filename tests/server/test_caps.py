@@ -29,7 +29,7 @@ from rag_pg.server.mcp.render import count_tokens, quoted, render_object, render
 
 SEED = 20261122
 CALLS = tries(25, 6)  # random ones of each tool, beside those that are right
-CAPS = (1000, pytest.param(2500, marks=pytest.mark.minutes), 8000)
+CAPS = (1000, *(pytest.param(cap, marks=pytest.mark.minutes) for cap in (2500, 8000)))
 NAME = "collection"
 WORDS = [
     "fish",

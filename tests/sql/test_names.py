@@ -31,10 +31,18 @@ TEMPORARY = """
 """
 
 
-@pytest.mark.parametrize("hostile_first", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "hostile_first",
+    [
+        pytest.param(True, id="before"),
+        pytest.param(False, id="after", marks=pytest.mark.minutes),
+    ],
+)
 def test_nothing_of_others_is_called_in_a_whole_life(
     new_database: Callable[..., str], template: str, hostile_first: bool
 ) -> None:
+    """In `make test` the installation and the life beside the objects of others; in turn the life
+    alone."""
     dsn = new_database() if hostile_first else new_database(template)
     with psycopg.connect(dsn, autocommit=True) as connection:
         if hostile_first:

@@ -23,12 +23,15 @@ QUESTION = "Where does the red fish swim?"
 MINIMAL = {"question": QUESTION, "limit": 8, "filter": {}, "options": {}, "timeout": 120}
 
 
-@pytest.fixture
-def filled(rag: Rag) -> Rag:
+def begin(rag: Rag) -> None:
     rag.collection("docs", model="hash:32").add(
         {"uri": "fish", "content": "The red fish swims in the warm sea."},
         {"uri": "bird", "content": "A blue bird flies over the tree."},
     )
+
+
+@pytest.fixture
+def filled(rag: Rag) -> Rag:
     return rag
 
 

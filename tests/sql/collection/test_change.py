@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from rag_pg import Rag
 from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
@@ -67,12 +68,16 @@ NO_CHANGES = {
 }
 
 
+def begin(rag: Rag) -> None:
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+        connection.execute("SELECT rag.create_collection('other', 'none', 3, language => 'simple')")
+        connection.execute("SELECT rag.put_document('c', 'put', 'text')")
+        connection.execute("SELECT rag.put_chunks('c', 'made', %s)", [CHUNKS])
+
+
 @pytest.fixture
 def filled(connection: Connection) -> Connection:
-    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
-    connection.execute("SELECT rag.create_collection('other', 'none', 3, language => 'simple')")
-    connection.execute("SELECT rag.put_document('c', 'put', 'text')")
-    connection.execute("SELECT rag.put_chunks('c', 'made', %s)", [CHUNKS])
     return connection
 
 

@@ -10,25 +10,31 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from rag_pg import Rag
+
 Connection = psycopg.Connection[Any]
 WORD = "zqxcanary"
 LEVELS = ("repeatable read", "serializable")
 KEPT = "'1 day'"
 
 
+def begin(rag: Rag) -> None:
+    """Collection docs, which keeps everything, with a document that is to be erased."""
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+        connection.execute(
+            f"""SELECT rag.alter_collection('docs', keep_versions => {KEPT}, keep_answers => {KEPT},
+                   sample_queries => 1, keep_query_text => true, keep_queries => {KEPT})"""
+        )
+        connection.execute(
+            """SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "Which?"}]')"""
+        )
+        put(connection, "plain", "a plain text")
+        put(connection, "doomed", f"the {WORD} text")
+
+
 @pytest.fixture
 def docs(connection: Connection) -> Connection:
-    """Collection docs, which keeps everything, with a document that is to be erased."""
-    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
-    connection.execute(
-        f"""SELECT rag.alter_collection('docs', keep_versions => {KEPT}, keep_answers => {KEPT},
-               sample_queries => 1, keep_query_text => true, keep_queries => {KEPT})"""
-    )
-    connection.execute(
-        """SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "Which?"}]')"""
-    )
-    put(connection, "plain", "a plain text")
-    put(connection, "doomed", f"the {WORD} text")
     return connection
 
 

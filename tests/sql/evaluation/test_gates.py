@@ -9,6 +9,9 @@ import numpy as np
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
+from rota import tries
+
+from rag_pg import Rag
 
 Connection = psycopg.Connection[Any]
 WORDS = ("anchor", "bridge", "candle", "dragon", "engine", "forest", "guitar", "hammer")
@@ -71,14 +74,15 @@ def test_a_planted_loss_of_three_points_is_caught(connection: Connection) -> Non
     assert regression(connection, (runs[1], runs[0]))[None][0]  # a gain is no loss
 
 
+@pytest.mark.longer
 def test_equal_settings_rarely_fail(connection: Connection) -> None:
     generator = np.random.default_rng(11)
     failed = 0
-    for repeat in range(200):
+    for repeat in range(repeats := tries(200, 60)):
         ranks = generator.choice([1, 1, 2, 3, 5, 30], (24, 2)).tolist()
         runs = two_runs(connection, ranks, ["a", "b", ""] * 8, f"s{repeat}")
         failed += not all(passed for passed, *_ in regression(connection, runs).values())
-    assert failed <= 10  # 5 %, over all questions or in either category
+    assert failed <= repeats / 20  # 5 %, over all questions or in either category
 
 
 def test_a_loss_in_one_category_is_caught_where_the_others_hide_it(connection: Connection) -> None:
@@ -99,24 +103,28 @@ def test_few_questions_are_said_to_show_no_loss(connection: Connection) -> None:
     assert passed and difference < -0.5 and p_value == pytest.approx(1 / 16) and detectable is None
 
 
-@pytest.fixture
-def gated(connection: Connection) -> Connection:
+def begin(rag: Rag) -> None:
     """A collection of eight documents with a space that finds them by vector and another that finds
     others, and a gate on twelve questions whose words stand in no document."""
-    connection.execute("SELECT rag.create_collection('docs', 'good', 8, language => 'simple')")
-    connection.execute("SELECT rag.set_fingerprint('docs', 'good/1')")
-    for number, word in enumerate(WORDS):
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('docs', 'good', 8, language => 'simple')")
+        connection.execute("SELECT rag.set_fingerprint('docs', 'good/1')")
+        for number, word in enumerate(WORDS):
+            connection.execute(
+                "SELECT rag.put_chunks('docs', %s, %s)",
+                [word, Jsonb([{"content": word, "embedding": one_hot(number)}])],
+            )
         connection.execute(
-            "SELECT rag.put_chunks('docs', %s, %s)",
-            [word, Jsonb([{"content": word, "embedding": one_hot(number)}])],
-        )
-    connection.execute(
-        "SELECT rag.put_eval_queries('faq', %s)",
-        [Jsonb([{"id": f"q{n}", "question": f"zz{n}", "relevant": [WORDS[n % 8]],
-                 "category": "even" if n % 2 == 0 else "odd"} for n in range(24)])],
-    )  # fmt: skip
-    put_vectors(connection, "good/1", range(24))
-    connection.execute("SELECT rag.set_gate('docs', 'faq')")
+            "SELECT rag.put_eval_queries('faq', %s)",
+            [Jsonb([{"id": f"q{n}", "question": f"zz{n}", "relevant": [WORDS[n % 8]],
+                     "category": "even" if n % 2 == 0 else "odd"} for n in range(24)])],
+        )  # fmt: skip
+        put_vectors(connection, "good/1", range(24))
+        connection.execute("SELECT rag.set_gate('docs', 'faq')")
+
+
+@pytest.fixture
+def gated(connection: Connection) -> Connection:
     return connection
 
 

@@ -12,6 +12,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
+from rag_pg import Rag
+
 Connection = psycopg.Connection[Any]
 Row = dict[str, Any]
 
@@ -66,20 +68,26 @@ def paired(states: Sequence[str], kinds: Sequence[str], metric: str) -> list[flo
     return [0 if found is None else found for found in values]
 
 
+def begin(rag: Rag) -> None:
+    """A collection docs of 36 documents, and a set of a question to each."""
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+        for n in range(36):
+            connection.execute(
+                "SELECT rag.put_chunks('docs', %s, %s)",
+                [f"d{n:02}", Jsonb([{"content": f"text {n}"}])],
+            )
+        queries = [
+            {"id": f"q{n:02}", "question": f"question {n}", "relevant": [f"d{n:02}"],
+             "min_score": 0.5, "answers": ["yes"], "category": "even" if n % 2 == 0 else "odd"}
+            for n in range(36)
+        ]  # fmt: skip
+        connection.execute("SELECT rag.put_eval_queries('set', %s)", [Jsonb(queries)])
+
+
 @pytest.fixture
 def chunks(connection: Connection) -> list[int]:
-    """A collection docs of 36 documents, and a set of a question to each."""
-    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
-    for n in range(36):
-        connection.execute(
-            "SELECT rag.put_chunks('docs', %s, %s)", [f"d{n:02}", Jsonb([{"content": f"text {n}"}])]
-        )
-    queries = [
-        {"id": f"q{n:02}", "question": f"question {n}", "relevant": [f"d{n:02}"], "min_score": 0.5,
-         "answers": ["yes"], "category": "even" if n % 2 == 0 else "odd"}
-        for n in range(36)
-    ]  # fmt: skip
-    connection.execute("SELECT rag.put_eval_queries('set', %s)", [Jsonb(queries)])
+    """The chunks by the uri of their documents."""
     rows = connection.execute(
         """SELECT c.chunk_id FROM rag.chunks AS c
            JOIN rag.documents AS d USING (collection_id, document_id) ORDER BY d.uri"""

@@ -17,6 +17,7 @@ import pytest
 from bm25_oracle import Oracle
 from keyword_sizes import keyword_sizes
 from psycopg.types.json import Jsonb
+from rota import tries
 from second_lexer import change_lexer
 
 Connection = psycopg.Connection[Any]
@@ -223,7 +224,8 @@ def change(collection: Collection, chance: random.Random, documents: int = 12) -
         collection.put(uri, *(text(chance) for _ in range(chance.randint(1, 4))))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.longer
+@pytest.mark.parametrize("seed", range(tries(3, 1)))
 def test_searches_are_exact_after_every_step_beside_writes(tiny: str, seed: int) -> None:
     chance = random.Random(seed)
     with connected(tiny) as db:
