@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from rag_pg.server.http import ServiceOptions
 
+HEALTH_SECONDS = 120  # until a process that does not answer is replaced
+
 
 def serve(
     address: Annotated[str, typer.Argument(help="HOST:PORT; port 0 takes a free one.")] = (
@@ -82,6 +84,7 @@ def serve(
             log_config=None,
             access_log=False,
             workers=processes,
+            timeout_worker_healthcheck=HEALTH_SECONDS,
         )
         if open_page:
             typer.launch(url)

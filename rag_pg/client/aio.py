@@ -245,6 +245,11 @@ class AsyncRag:
             threads.shutdown(wait=False, cancel_futures=True)
 
     @property
+    def sync(self) -> Rag:
+        """The synchronous client, whose calls this one runs."""
+        return self._sync
+
+    @property
     def settings(self) -> Settings:
         """The settings of this process."""
         return self._sync.settings

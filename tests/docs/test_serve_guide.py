@@ -21,7 +21,9 @@ from rag_pg.cli.app import app
 
 PAGE = (ROOT / "docs" / "guides" / "serve.md").read_text(encoding="utf-8")
 COMMAND = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
-OPTIONS = {name for parameter in COMMAND.params for name in parameter.opts}
+OPTIONS = {
+    name for parameter in COMMAND.params for name in (*parameter.opts, *parameter.secondary_opts)
+}
 
 
 def blocks(language: str) -> list[str]:
@@ -56,9 +58,9 @@ def test_its_commands_run(dsn: str, tmp_path: Path) -> None:
         rag.collection("handbook").add({"uri": "passwords", "content": text})
         calls = [line for line in "".join(blocks("bash")).splitlines() if line.startswith("curl")]
         told = []
-        with running(rag) as (url, log):
+        with running(rag) as service:
             for call in calls:
-                command = shlex.split(call.replace("localhost:8000", url))
+                command = shlex.split(call.replace("localhost:8000", service.url))
                 done = subprocess.run(
                     command, cwd=tmp_path, capture_output=True, text=True, timeout=BOUND
                 )
@@ -68,7 +70,7 @@ def test_its_commands_run(dsn: str, tmp_path: Path) -> None:
     assert "Reset password" in answer["text"]
     assert put["uris"] == ["notes/1.md"] and put["added"] == 1
     assert upload["failures"][0]["uri"] == "manual.pdf"
-    lines = [json.loads(line) for line in log if line.startswith("{")]
+    lines = [json.loads(line) for line in service.log if line.startswith("{")]
     assert [one["status"] for one in lines] == [200] * 4
     assert [one["path"] for one in lines] == ["/search", "/ask", "/documents", "/uploads"]
-    assert "Reset" not in "".join(log) and "handbook" not in "".join(log)
+    assert "Reset" not in "".join(service.log) and "handbook" not in "".join(service.log)

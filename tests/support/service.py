@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx2
@@ -60,28 +61,38 @@ def request(
     return with_service(app, lambda client: client.request(method, path, headers=headers, **more))
 
 
+@dataclass
+class Running:
+    """A service in a process of its own. log: what it wrote on stderr, once it is stopped."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: list[str] = field(default_factory=list)
+
+
 @contextmanager
-def running(rag: Rag, *options: str) -> Iterator[tuple[str, list[str]]]:
-    """Run `rag-pg serve` on a free port; yields its URL, and a list that has what it wrote on
-    stderr after it was stopped."""
+def running(rag: Rag, *options: str, **environment: str) -> Iterator[Running]:
+    """Run `rag-pg serve` on a free port until the block ends."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
     plain |= {"RAG_PG_DSN": rag.dsn or "", "RAG_PG_HOME": str(rag.settings.home)}
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "rag_pg", "serve", "127.0.0.1:0", *options],
-        env=plain,
+        env=plain | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stderr is not None
-    written: list[str] = []
+    service = None
     try:
         line = process.stderr.readline()
         found = re.search(r"serving at (http://\S+:\d+)/", line)
         assert found, line + process.stderr.read()
-        yield found[1], written
+        service = Running(found[1], process)
+        yield service
     finally:
         process.terminate()
         out, errors = process.communicate(timeout=BOUND)
-        written += errors.splitlines()
+        if service is not None:
+            service.log += errors.splitlines()
     assert out == "" and "Traceback" not in errors and process.returncode in (0, -15), errors

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
 from rag_pg.client import AsyncRag
 from rag_pg.config import Settings
-from rag_pg.server.http import asking, documents, operation
+from rag_pg.server.http import asking, documents, openai, operation, others
 from rag_pg.server.http.guard import Guard
+from rag_pg.server.http.mcp import PATH, McpDoor
 from rag_pg.server.http.problem import PROBLEM_SCHEMA, add_problems
 from rag_pg.server.http.service import Service, ServiceOptions
 from rag_pg.version import __version__
@@ -46,7 +48,9 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     app.state.service = service
     for routes in (operation.probes, asking.routes, documents.routes, operation.routes):
         app.include_router(routes)
-    app.include_router(operation.quality)
+    for routes in (operation.quality, openai.routes, others.routes):
+        app.include_router(routes)
+    app.router.routes.append(Route(PATH, McpDoor()))
     if (PAGE / "index.html").exists():
         app.mount("/", StaticFiles(directory=PAGE, html=True))
     add_problems(app)

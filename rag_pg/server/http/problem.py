@@ -96,7 +96,8 @@ def problem_of(exc: Exception) -> dict[str, Any]:
     """Return an error as the object that a response, or the last event of a stream, holds."""
     if isinstance(exc, Refused | HTTPException):
         status = exc.status if isinstance(exc, Refused) else exc.status_code
-        return _problem(status, HTTPStatus(status).phrase, str(exc.detail))
+        title = "Client Gone" if status == CLIENT_GONE else HTTPStatus(status).phrase
+        return _problem(status, title, str(exc.detail))
     if isinstance(exc, RequestValidationError):
         faults = [
             {"pointer": "/".join(["#", *map(str, one["loc"][1:])]), "detail": one["msg"]}

@@ -17,7 +17,9 @@ from starlette.responses import Response
 
 from rag_pg.client import AsyncCollection, AsyncRag
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.protocols import Reranker
 from rag_pg.server.http.events import Events, until_gone
+from rag_pg.server.http.mcp import McpServers
 from rag_pg.server.http.problem import Refused
 from rag_pg.server.http.shapes import Body
 from rag_pg.types import Event, to_json
@@ -43,7 +45,7 @@ class ServiceOptions:
     most_waiting: int = 100
     timeout: float = 120.0
     max_body: int = 2_000_000
-    rerank: str | None = None
+    rerank: str | Reranker | None = None
     sources: bool = True
 
 
@@ -84,6 +86,7 @@ class Service:
     open_rag: Callable[[], AsyncRag]
     rag: AsyncRag = field(init=False)
     gate: Gate = field(init=False)
+    mcp: McpServers = field(init=False)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -92,7 +95,11 @@ class Service:
             # Who quotes needs a processor, who asks a model waits for it.
             usual = 2 * cores if self.rag.settings.llm == "extractive" else 32
             self.gate = Gate(self.options.answers_at_once or usual, self.options.most_waiting)
-            yield
+            self.mcp = McpServers(self.options.allowed_hosts, self.options.timeout)
+            try:
+                yield
+            finally:
+                await self.mcp.close()
 
 
 @dataclass(frozen=True, kw_only=True)
