@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rag_pg.answer.context import AnswerContext as AnswerContext
     from rag_pg.answer.edit import without_marks as without_marks
     from rag_pg.answer.features import FEATURES as FEATURES
+    from rag_pg.answer.features import RERANKED as RERANKED
     from rag_pg.answer.features import measure as measure
     from rag_pg.answer.llm_relevance import JUDGEMENT as JUDGEMENT
     from rag_pg.answer.llm_relevance import JUDGEMENT_SCHEMA as JUDGEMENT_SCHEMA
@@ -47,7 +48,7 @@ _NAMES = {
     "context": ["AnswerContext"],
     "edit": ["without_marks"],
     "passage_scores": ["Evidence", "examine"],
-    "features": ["FEATURES", "measure"],
+    "features": ["FEATURES", "RERANKED", "measure"],
     "attribution": ["OWN_WORDS"],
     "llm_relevance": [
         "JUDGEMENT",

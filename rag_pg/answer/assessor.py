@@ -8,7 +8,7 @@ from dataclasses import replace
 from rag_pg.answer.answerability import assess
 from rag_pg.answer.asker import Asker
 from rag_pg.answer.extractive import judge_strength
-from rag_pg.answer.features import FEATURES
+from rag_pg.answer.features import FEATURES, RERANKED
 from rag_pg.answer.llm_relevance import (
     JUDGEMENT,
     JUDGEMENT_SCHEMA,
@@ -72,6 +72,7 @@ class Assessor:
                 embedder=self._retriever.embedder(),
                 match_terms=self._retriever.match_terms,
                 spread=self._retriever.cosine_spread(),
+                scorer=self._retriever.scorer(hits),
             )
             if evidence is not None:
                 self.judge(question, evidence)
@@ -87,7 +88,12 @@ class Assessor:
         calibration = self.calibration
         if calibration is not None and not evidence.is_embedded:
             self._trace.note("the calibration was not applied, as nothing could be embedded")
-        if calibration is None or not evidence.is_embedded:
+            calibration = None
+        if calibration is not None and calibration.settings.get("rerank", "") != evidence.reranker:
+            with_ = calibration.settings.get("rerank") or "no reranker"
+            self._trace.note(f"the calibration was not applied, as it was measured with {with_}")
+            calibration = None
+        if calibration is None:
             return judge_strength(question, evidence)
         judgement = self._judgement(question, evidence, calibration)
         found = assess(question, evidence, calibration, self.min_support, judgement)
@@ -173,6 +179,6 @@ def _fits(calibration: Calibration) -> list[Calibration]:
 def _stale(calibration: Calibration) -> str | None:
     """Why a calibration does not hold; "" or None where it does."""
     names = {name for fit in _fits(calibration) for name in fit.features}
-    if unknown := sorted(names - {*FEATURES, JUDGEMENT}):
+    if unknown := sorted(names - {*FEATURES, *RERANKED, JUDGEMENT}):
         return f"this release does not measure {', '.join(unknown)}"
     return calibration.stale

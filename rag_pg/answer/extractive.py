@@ -10,6 +10,7 @@ from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.term_match import MatchTerms
 from rag_pg.protocols import Embedder
+from rag_pg.search import Scorer
 from rag_pg.types import Answer, Assessment, CosineSpread, Hit, Usage, Zone
 
 Judge = Callable[[str, Evidence], Assessment]
@@ -28,6 +29,7 @@ def answer_extractive(
     read_around: ReadAround | None = None,
     judge: Judge | None = None,
     spread: CosineSpread | None = None,
+    scorer: Scorer | None = None,
 ) -> Answer:
     """Return the passage of `hits` that answers best, from its heading, and up to 2 further
     sources.
@@ -44,9 +46,16 @@ def answer_extractive(
         judge: whether evidence is enough, and why not; None: its strength decides.
         read_around: the text around a chunk, for the rest of its section; None: the chunk alone.
         spread: of the space's cosines, see `similarity`.
+        scorer: the reranker of the search: it decides which passage, which sentence, and whether.
     """
-    subject = question_subject(question, hits)
-    evidence = examine(subject, hits, embedder=embedder, match_terms=match_terms, spread=spread)
+    evidence = examine(
+        question_subject(question, hits),
+        hits,
+        embedder=embedder,
+        match_terms=match_terms,
+        spread=spread,
+        scorer=scorer,
+    )
     if evidence is None:
         return _not_found(distinct_hits(hits), [], "the search found nothing")
     judged = (judge or judge_strength)(question, evidence)
@@ -80,6 +89,8 @@ def explain_lack(evidence: Evidence) -> str:
 
 
 def _explain_weakness(evidence: Evidence) -> str:
+    if evidence.reranker:
+        return f"{evidence.reranker} finds no passage better than text about something else"
     if evidence.coverage < ALL:
         return "no source has all words of the question"
     return "no sentence is near enough to the question in meaning"

@@ -39,6 +39,12 @@ FEATURES: Mapping[str, int] = {
     "adjacent_words": 1,  # neighbours in the question that are near each other in the sentence
 }
 
+# Of a question whose passages a reranker has read, beside those.
+RERANKED: Mapping[str, int] = {
+    "rerank_margin": 1,  # of its best score to that of text about something else
+    "rerank_lead": 1,  # of the first passage's score to the second's
+}
+
 # What is said of an answer whose feature is worse than that of right answers is on average.
 WORSE: Mapping[str, str] = {
     "best_similarity": "no sentence is as near to the question in meaning",
@@ -63,6 +69,8 @@ WORSE: Mapping[str, str] = {
     "meaning_agrees": "another passage has the sentence that is nearest in meaning",
     "words_agree": "another passage has more of the question's words",
     "adjacent_words": "the question's words do not stand as near to each other",
+    "rerank_margin": "the reranker finds less that text about something else has not",
+    "rerank_lead": "the passage stands out less from the next by the reranker",
     "judgement": "the model that judges finds less of the answer in the passages",
 }
 
@@ -91,7 +99,8 @@ _WHO = re.compile(
 
 
 def measure(question: str, evidence: Evidence) -> dict[str, float]:
-    """Return the FEATURES of a question by name, all finite, most from 0 to 1."""
+    """Return the FEATURES of a question by name, and those RERANKED where it was, all finite, most
+    from 0 to 1."""
     ranked = sorted(evidence.candidates, key=lambda c: -c.score)
     first, others = ranked[0], ranked[1:]
     best = first.best
@@ -133,6 +142,7 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
         ),
         "words_agree": float(first.coverage >= max(c.coverage for c in ranked)),
         "adjacent_words": _adjacent(positions),
+        **(dict(zip(RERANKED, evidence.margins, strict=True)) if evidence.reranker else {}),
     }
 
 

@@ -13,6 +13,7 @@ from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
 from rag_pg.answer.term_match import (
+    BACKGROUND,
     LENGTH,
     MARKS,
     MatchTerms,
@@ -23,7 +24,9 @@ from rag_pg.answer.term_match import (
     find_words,
     is_in,
 )
+from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
+from rag_pg.search import Scorer
 from rag_pg.text import LONGEST, Sentence, split_sentences, words
 from rag_pg.types import CosineSpread, Hit
 
@@ -69,9 +72,12 @@ class Candidate:
     coverage: float = 0.0
     words_found: set[str] = field(default_factory=set)
     score: float = 0.0
+    is_reranked: bool = False
 
     @property
     def evidence(self) -> float:
+        if self.is_reranked:
+            return float(self.scores.max())
         return float(np.nanmax(self.similarities)) + COVERAGE * self.coverage
 
     @property
@@ -86,7 +92,8 @@ class Evidence:
     the question's words in one hit; unknown: the share of words that
     the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
     whether there are any. has_parts: whether the question has several, each with a passage of its
-    own."""
+    own. reranker: the name of that which decides, "": none; margins: of its best score to that of
+    text about something else, and of the first passage's to the second's."""
 
     candidates: Sequence[Candidate]
     kind: QuestionKind
@@ -98,6 +105,8 @@ class Evidence:
     unknown: float
     trusted: bool
     is_embedded: bool
+    reranker: str
+    margins: tuple[float, float]
     notes: Sequence[str]
 
     @property
@@ -128,6 +137,8 @@ class Evidence:
     def is_enough(self) -> bool:
         by_words = not self.trusted and COVERAGE * self.coverage >= ENOUGH_WORDS
         is_vetoed = bool(self.lacking) or self.lacks_number
+        if self.reranker:
+            return not is_vetoed and self.margins[0] > 0
         return not is_vetoed and (self.strength >= ENOUGH or by_words)
 
 
@@ -138,6 +149,7 @@ def examine(
     embedder: Embedder | None,
     match_terms: MatchTerms | None = None,
     spread: CosineSpread | None = None,
+    scorer: Scorer | None = None,
 ) -> Evidence | None:
     """Return how well hits answer a question, by the arguments of `answer_extractive`; None: there
     are none, or nothing is asked."""
@@ -148,6 +160,7 @@ def examine(
     candidates = _candidates(sources)
     found = _weigh_words(question, candidates, match_terms)
     meaning = _weigh_meaning(question, candidates, embedder, spread, found)
+    margins, note = _rerank(question, candidates, scorer) if scorer else (None, "")
     asked = _weigh_asked(found, meaning, candidates)
     by_meaning = meaning.trusted and meaning.lost.any() and any(a.is_met for a in asked)
     by_meaning = by_meaning and not meaning.is_foreign
@@ -165,7 +178,9 @@ def examine(
         unknown=found.unknown,
         trusted=meaning.trusted,
         is_embedded=embedder is not None and not meaning.notes,
-        notes=meaning.notes,
+        reranker=scorer.reranker.name if scorer and margins else "",
+        margins=margins or (0.0, 0.0),
+        notes=[*meaning.notes, *filter(None, [note])],
     )
 
 
@@ -304,6 +319,31 @@ def _weigh_meaning(
         )
         c.score = STANDING * c.relative_score + float(c.scores.max())
     return meaning
+
+
+def _rerank(
+    question: str, candidates: Sequence[Candidate], scorer: Scorer
+) -> tuple[tuple[float, float] | None, str]:
+    """Let a reranker score the sentences that were compared, 1: the best of all, 0: as text about
+    something else, and keep its order of the passages; return its margins, or what failed."""
+    texts = [c.compared[at] for c in candidates for at in np.flatnonzero(c.scores > UNREAD)]
+    nothing = [sentence for language in BACKGROUND for sentence in language]
+    different = list(dict.fromkeys([*texts, *nothing]))
+    try:
+        scores = dict(zip(different, scorer(question, different), strict=True))
+    except (ProviderError, ModelUnavailable) as exc:
+        return None, f"sentences were chosen without the reranker: {exc}"
+    floor = max(float(scores[text]) for text in nothing)
+    margin = max(float(scores[text]) for text in texts) - floor
+    unit = abs(margin) or 1.0
+    for c in candidates:
+        c.is_reranked = True
+        c.score = c.relative_score
+        for at, text in enumerate(c.compared):
+            if c.scores[at] > UNREAD:
+                c.scores[at] = (float(scores[text]) - floor) / unit - _is_fragment(c, at)
+    given = [c.hit.rerank_score or 0.0 for c in candidates]
+    return (margin, given[0] - given[1] if len(given) > 1 else 0.0), ""
 
 
 def _read(c: Candidate, most: int) -> list[int]:

@@ -10,7 +10,7 @@ from rag_pg.answer.question import PASSAGES, Expand, Question
 from rag_pg.answer.tools import GivenTools
 from rag_pg.answer.toolset import make_toolset
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.search import Rewritten, Searcher, SearchOptions, combine
+from rag_pg.search import Rewritten, Scorer, Searcher, SearchOptions, combine
 from rag_pg.text import words
 from rag_pg.types import (
     Calibration,
@@ -112,6 +112,11 @@ class Retriever:
         Raises: CollectionMismatch, ModelUnavailable.
         """
         return self._searcher.embedder
+
+    def scorer(self, hits: Sequence[Hit]) -> Scorer | None:
+        """Return the reranker that has put hits into their order, but for a language model."""
+        is_reranked = any(hit.rerank_score is not None for hit in hits)
+        return self._searcher.scorer(self._options) if is_reranked else None
 
     def cosine_spread(self) -> CosineSpread | None:
         """Return that of the collection's space; None where it was not measured."""

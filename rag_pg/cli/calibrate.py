@@ -56,6 +56,9 @@ def calibrate(
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all judgements.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all judgements.")] = None,
+    rerank: Annotated[
+        str | None, typer.Option(help="Measure with this reranker, as ask is given it.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the cost.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show what is stored.")] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Forget it.")] = False,
@@ -96,6 +99,7 @@ def calibrate(
                 llm=llm,
                 max_tokens=max_tokens,
                 max_cost=max_cost,
+                rerank=rerank,
                 progress=progress,
             )
     if found is None:

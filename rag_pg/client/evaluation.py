@@ -15,7 +15,7 @@ from rag_pg.client.resources import Resources
 from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import Report as CopyReport
-from rag_pg.protocols import LLM
+from rag_pg.protocols import LLM, Reranker
 from rag_pg.search import StatementOptions, accounted
 from rag_pg.types import (
     MOST_CANDIDATES,
@@ -279,6 +279,7 @@ class CollectionEvaluation(OfCollection):
         llm: str | LLM | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
+        rerank: str | Reranker | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Calibration:
         """Ask the questions of a set, measure with which evidence their extractive answers are
@@ -299,6 +300,8 @@ class CollectionEvaluation(OfCollection):
                 then is what `ask` applies where the same model is its helper or its llm.
             llm: the model that judges; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM. Implies judge.
             max_tokens, max_cost: of all judgements, tokens and US dollars.
+            rerank: measure with this reranker, no language model; it is applied where `ask` is
+                given the same.
             progress: called with how many were asked, of how many; then with how many were judged.
         Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
             asked again), ProviderAuth, ModelUnavailable, and as `search`.
@@ -314,6 +317,7 @@ class CollectionEvaluation(OfCollection):
             llm=llm,
             max_tokens=max_tokens,
             max_cost=max_cost,
+            rerank=rerank,
             progress=progress,
         )
         stored = self.calibration()

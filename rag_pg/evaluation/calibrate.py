@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_pg.answer import FEATURES, JUDGEMENT, SHORTFALL, Evidence, compose_answer, measure
+from rag_pg.answer import (
+    FEATURES,
+    JUDGEMENT,
+    RERANKED,
+    SHORTFALL,
+    Evidence,
+    compose_answer,
+    measure,
+)
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Calibration, EvalQuery, Hit, Hits
 
@@ -26,7 +34,7 @@ FOLDS = 5
 LEAST = 100  # right answers, and questions without one: LOST of fewer are less than five
 RIDGE = 10.0  # on weights of features with spread 1
 STEPS = 20  # thresholds of a curve
-SIGNS = {**FEATURES, JUDGEMENT: 1}
+SIGNS = {**FEATURES, **RERANKED, JUDGEMENT: 1}
 LOST = 0.05  # share of right answers that the refusing zone may take
 KEPT = 0.95  # share of the relevant passages that a smaller context keeps
 FLOOR = 0.05  # share of the answerable questions that have less evidence than the floor

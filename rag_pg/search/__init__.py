@@ -10,6 +10,7 @@ from rag_pg.search.metering import (
     meter_reranker,
 )
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
+from rag_pg.search.rerank import Scorer
 from rag_pg.search.rewrite import (
     EXPANSIONS,
     Rewritten,
@@ -25,6 +26,7 @@ from rag_pg.search.search import Searcher, check_query
 __all__ = [
     "EXPANSIONS",
     "Rewritten",
+    "Scorer",
     "SearchOptions",
     "Searcher",
     "StatementOptions",

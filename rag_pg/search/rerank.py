@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,24 @@ MAX_RUNNING = 16  # calls at once, those included that were given up but have no
 
 
 _running = threading.BoundedSemaphore(MAX_RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """The reranker of a search, for other texts than its hits. timeout: in seconds; None: as long
+    as it takes."""
+
+    reranker: Reranker
+    timeout: float | None
+
+    def __call__(self, query: str, texts: Sequence[str]) -> Scores:
+        """Return the scores of texts. Raises: as `score_texts`."""
+        with rerank_span(self.reranker, len(texts)):
+            return call_within(
+                current_scope(),
+                lambda: score_texts(self.reranker, query, texts, timeout=self.timeout),
+                self.reranker.name,
+            )
 
 
 def score_texts(
@@ -112,12 +130,7 @@ def rerank_hits(
     if not hits:
         return hits
     texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
-    with rerank_span(reranker, len(texts)):
-        scores = call_within(
-            current_scope(),
-            lambda: score_texts(reranker, query, texts, timeout=timeout),
-            reranker.name,
-        )
+    scores = Scorer(reranker, timeout)(query, texts)
     scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores.tolist(), strict=True)]
     order = scores if weight == 1 else blend_scores(scores, [hit.score for hit in hits], weight)
     return [scored[at] for at in np.argsort(-order, kind="stable")]

@@ -18,11 +18,18 @@ from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import Models
 from rag_pg.search.active_space import ActiveSpace
 from rag_pg.search.metadata import CollectionMetadata
-from rag_pg.search.metering import UsageRecorder, accounted, asks_models, meter_search, open_helper
+from rag_pg.search.metering import (
+    UsageRecorder,
+    accounted,
+    asks_models,
+    asks_reranker,
+    meter_search,
+    open_helper,
+)
 from rag_pg.search.options import SearchOptions, check_names
 from rag_pg.search.passages import join_hits
 from rag_pg.search.query import Found, Query, read_query
-from rag_pg.search.rerank import rerank_hits
+from rag_pg.search.rerank import SECONDS, Scorer, rerank_hits
 from rag_pg.search.rewrite import (
     Rewritten,
     Variant,
@@ -312,6 +319,15 @@ class Searcher:
             found.skipped.add("rerank")
             found.notes.append(f"reranking was skipped: {exc}")
         return found
+
+    def scorer(self, options: SearchOptions) -> Scorer | None:
+        """Return what the reranker of a search gives other texts; None: it has none, or one that is
+        a language model, which costs a call. Raises: InvalidInput, ModelUnavailable."""
+        reranker = options.get("rerank")
+        if reranker is None or asks_reranker(options):
+            return None
+        opened = self.models.reranker(reranker) if isinstance(reranker, str) else reranker
+        return Scorer(opened, options.get("rerank_timeout", SECONDS))
 
     def _hits(self, query: Query, found: Found, refusal: str) -> Hits:
         """What was found, and what has to be said of it now."""

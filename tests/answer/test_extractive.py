@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+from fakes import WordReranker
 from hypothesis import example, given
 from hypothesis import strategies as st
 from passages import Broken, WordEmbedder, hit, hits
@@ -15,6 +18,7 @@ from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
 from rag_pg.answer.term_match import compare_meaning, find_words, is_one_slip
+from rag_pg.search import Scorer
 from rag_pg.text import split_sentences
 from rag_pg.types import Answer, CosineSpread, Hit, TermMatch, Usage, Vectors
 
@@ -454,3 +458,64 @@ def test_similarities_of_a_measured_space_are_those_of_the_space_that_was_squeez
     assert compare_meaning(question, texts, wide, high).near[0] == pytest.approx(
         known[0] - 1 / 3, abs=0.1
     )
+
+
+# --- a reranker decides ---------------------------------------------------------------------------
+
+
+def reranked(
+    question: str, *contents: str, act: Callable[[str, Sequence[str]], Any]
+) -> tuple[Answer, WordReranker]:
+    """The answer where the search has put hits into this order by a reranker."""
+    reranker = WordReranker(act)
+    found = [
+        replace(hit(c, number=n), rerank_score=1.0 / n, score=0.1 * n)
+        for n, c in enumerate(contents, 1)
+    ]
+    scorer = Scorer(reranker, 60)
+    return answer_extractive(question, found, embedder=WordEmbedder(), scorer=scorer), reranker
+
+
+BAMBOO = "Pandas are bears. They live on shoots of a grass. Nobody knows why pandas eat so slowly."
+EATEN = "What pandas eat was asked in May. Pandas eat, pandas sleep, and pandas eat again."
+
+
+def knows(query: str, texts: Sequence[str]) -> list[float]:
+    """Of one who knows the answer, on a scale of its own."""
+    return [-3.0 if "shoots of a grass" in text else -11.5 for text in texts]
+
+
+def test_a_reranker_chooses_passage_and_sentence() -> None:
+    plain = ask("What do pandas eat?", BAMBOO, EATEN)
+    assert "**They live on shoots" not in plain.text
+    got, reranker = reranked("What do pandas eat?", BAMBOO, EATEN, act=knows)
+    assert "**They live on shoots of a grass.** [1]" in got.text and len(got.citations) == 1
+    ((query, texts),) = reranker.seen
+    assert query == "What do pandas eat?" and len(texts) == len(set(texts))
+
+
+def test_a_reranker_refuses_what_is_no_better_than_text_about_something_else() -> None:
+    assert ask("What do pandas eat?", EATEN).found
+    got, _ = reranked("What do pandas eat?", EATEN, BAMBOO, act=lambda q, t: [-11.5] * len(t))
+    assert not got.found
+    assert got.reason == "words finds no passage better than text about something else"
+
+
+def test_what_no_document_has_is_refused_whatever_a_reranker_finds() -> None:
+    got, _ = reranked("What do pandas eat in Uzbekistan?", BAMBOO, act=knows)
+    assert not got.found and "“uzbekistan”" in got.reason
+
+
+@pytest.mark.parametrize("act", [lambda q, t: [1.0], lambda q, t: 1 / 0])
+def test_a_reranker_that_fails_leaves_the_choice_and_a_note(act: Any) -> None:
+    got, _ = reranked("What do pandas eat?", EATEN, BAMBOO, act=act)
+    assert got.found and any("chosen without the reranker: words" in note for note in got.notes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_scores_give_an_answer_or_a_refusal(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    got, _ = reranked(
+        "What do pandas eat?", BAMBOO, EATEN, act=lambda q, t: chance.normal(0, 10**seed, len(t))
+    )
+    assert got.found == bool(got.citations)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import Call, HashEmbedder, ScriptedLLM
+from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
 from paths import ROOT
 from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
-from rag_pg.answer import FEATURES, JUDGEMENT
+from rag_pg.answer import FEATURES, JUDGEMENT, RERANKED
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
@@ -286,6 +286,43 @@ def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
     assert answer.found and answer.support is None
     told = "the calibration is not applied, as this release does not measure moon_phase"
     assert told in answer.notes
+
+
+# --- with a reranker ------------------------------------------------------------------------------
+
+
+def test_a_calibration_with_a_reranker_is_applied_where_the_same_one_is_asked(
+    docs: Collection,
+) -> None:
+    before = stored(docs)
+    reranker = WordReranker(
+        lambda q, texts: [5.0 * (q.split()[-1].strip("?") in t) - 9 for t in texts]
+    )
+    found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8, rerank=reranker)
+    assert {*RERANKED} <= {*found.features} and not {*RERANKED} & {*before.features}
+    assert found.settings["rerank"] == "words" and found.figures["auroc_near_misses"] > 0.95
+    weights = dict(zip(found.features, found.answerable_weights[1:], strict=True))
+    assert weights["rerank_margin"] > 0
+
+    question = "Where does the kelp stand?"
+    sure = docs.ask(question, strategy="extractive", rerank=reranker)
+    assert sure.found and sure.support is not None and not sure.notes
+    plain = docs.ask(question, strategy="extractive")
+    assert plain.found and plain.support is None
+    assert "the calibration was not applied, as it was measured with words" in plain.notes
+    docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
+    other = docs.ask(question, strategy="extractive", rerank=reranker)
+    told = "the calibration was not applied, as it was measured with no reranker"
+    assert other.found and told in other.notes
+
+
+def test_no_calibration_is_stored_with_a_reranker_that_fails_or_costs(docs: Collection) -> None:
+    before = stored(docs)
+    with pytest.raises(InvalidInput, match="words failed.* calibrate when the reranker answers"):
+        docs.evaluation.calibrate("faq", rerank=WordReranker(lambda q, t: 1 / 0))
+    with pytest.raises(InvalidInput, match="name a cross-encoder"):
+        docs.evaluation.calibrate("faq", rerank="llm")
+    assert stored(docs) == before
 
 
 # --- with a model's judgement ---------------------------------------------------------------------

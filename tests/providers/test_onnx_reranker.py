@@ -4,6 +4,7 @@ sentence-transformers: tests/providers/test_embedders.py."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ import onnx
 import onnx.helper as helper
 import onnx.numpy_helper
 import pytest
+from passages import hit
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from rag_pg.answer.extractive import answer_extractive
 from rag_pg.errors import InvalidInput, ModelUnavailable
 from rag_pg.protocols import Reranker
 from rag_pg.providers.onnx.reranker import OnnxReranker
 from rag_pg.providers.registry import open_reranker
-from rag_pg.search.rerank import score_texts
+from rag_pg.search.rerank import Scorer, score_texts
+from rag_pg.text import split_sentences
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "red", "green", "blue"]
 VALUES = np.array([99, 0.25, 0.5, 1, 2, 3, 5], dtype=np.float32)  # of each word; 99: of padding
@@ -168,3 +172,17 @@ def test_what_is_not_there_or_not_text_is_one_error(folder: Path, tmp_path: Path
     (folder / "tokenizer.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelUnavailable, match="cannot read .*tokenizer"):
         opened(folder).rerank("red", ["red"])
+
+
+def test_an_answer_without_a_model_is_what_it_scores_best(folder: Path) -> None:
+    page = "The boat is green. The blue blue sail is red and blue all over. The mast is very tall."
+    found = replace(hit(page), rerank_score=1.0)
+    scorer = Scorer(opened(folder), 60)
+    got = answer_extractive("Which boat?", [found], embedder=None, scorer=scorer)
+    texts = [sentence.text for sentence in split_sentences(page)]
+    scores = [total("Which boat?", text) for text in texts]
+    assert f"**{texts[int(np.argmax(scores))]}** [1]" in got.text
+    got = answer_extractive(
+        "Which boat?", [replace(found, content="The boat is.")], embedder=None, scorer=scorer
+    )
+    assert (got.found, got.reason.partition(" ")[0]) == (False, f"onnx:{folder}")

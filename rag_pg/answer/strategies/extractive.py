@@ -27,4 +27,5 @@ def extractive(question: str, context: AnswerContext) -> Answer:
         read_around=retriever.read_around,
         judge=context.assessor.judge,
         spread=retriever.cosine_spread(),
+        scorer=retriever.scorer(hits),
     )

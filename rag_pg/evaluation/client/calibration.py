@@ -14,8 +14,8 @@ from rag_pg.answer import PASSAGES
 from rag_pg.client import OpenCollection
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
-from rag_pg.protocols import LLM, Embedder
-from rag_pg.search import accounted
+from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.search import Scorer, SearchOptions, accounted
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__
@@ -40,6 +40,7 @@ def calibrate(
     llm: str | LLM | None,
     max_tokens: int | None,
     max_cost: float | None,
+    rerank: str | Reranker | None,
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """See `CollectionEvaluation.calibrate`."""
@@ -56,10 +57,16 @@ def calibrate(
         database.require_insert("eval_verdicts")
     own, others, repeated = _questions(opened, set_name, off_corpus)
     items = []
+    scorer = opened.searcher.scorer({"rerank": rerank, "rerank_timeout": None})
+    if rerank is not None and scorer is None:
+        raise InvalidInput(
+            "to rerank, a language model is called for each question: name a cross-encoder, or let"
+            " the model judge"
+        )
     for done, item in enumerate(
         chain(
-            observe_questions(opened, set_name, own),
-            observe_questions(opened, off_corpus or "", others, off_corpus=True),
+            observe_questions(opened, set_name, own, scorer=scorer),
+            observe_questions(opened, off_corpus or "", others, off_corpus=True, scorer=scorer),
         ),
         1,
     ):
@@ -69,6 +76,8 @@ def calibrate(
             progress(done, len(own) + len(others))
     settings = {"limit": PASSAGES, "accuracy": accuracy, "release": __version__,
         "off_corpus": off_corpus, "repeated_questions": repeated}  # fmt: skip
+    if scorer is not None:
+        settings["rerank"] = scorer.reranker.name
     plain = fit(items, set_name=set_name, settings=settings)
     found = _with_zones(database, plain, accuracy)
     if model is not None:
@@ -180,13 +189,15 @@ def observe_questions(
     queries: Sequence[EvalQuery],
     *,
     off_corpus: bool = False,
+    scorer: Scorer | None = None,
 ) -> Iterator[Observation | None]:
     """Yield what each question of a set shows about when answers are right; None: nothing was
     found.
 
     Args:
         off_corpus: the questions are about other matters than the documents.
-    Raises: InvalidInput (the embedder does not answer), and as `search`.
+        scorer: the reranker of the searches.
+    Raises: InvalidInput (the embedder or the reranker does not answer), and as `search`.
     """
     from rag_pg.answer import examine
     from rag_pg.evaluation import observe
@@ -196,16 +207,23 @@ def observe_questions(
     spread = database.cosine_spread(opened.info.collection_id)
     embedder: Embedder | None = None
     searching = opened.unsampled()
+    options: SearchOptions = {"limit": PASSAGES, "cache": False}
+    if scorer is not None:
+        options |= {"rerank": scorer.reranker, "rerank_timeout": scorer.timeout}
     for query in queries:
-        hits = searching.search(query.question, {"limit": PASSAGES, "cache": False})
+        hits = searching.search(query.question, options)
         if "vector" in hits.skipped:
             raise InvalidInput(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
             )
+        if "rerank" in hits.skipped:
+            raise InvalidInput(f"{'; '.join(hits.notes)}: calibrate when the reranker answers")
         embedder = embedder or RememberedSentences(opened.embedder)
         evidence = examine(
-            query.question, hits, embedder=embedder, match_terms=terms, spread=spread
+            query.question, hits, embedder=embedder, match_terms=terms, spread=spread, scorer=scorer
         )
+        if scorer is not None and evidence is not None and not evidence.reranker:
+            raise InvalidInput(f"{'; '.join(evidence.notes)}: calibrate when the reranker answers")
         relevant: set[int] = set()
         if query.relevant and hits:
             ids = [hit.chunk_id for hit in hits]
