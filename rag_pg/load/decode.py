@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -98,3 +99,23 @@ def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | No
 
 def _mostly_ascii(data: bytes) -> bool:
     return sum(byte > 127 for byte in data) <= len(data) // 4
+
+
+# Flags of regions are written with tags, and Thai, Lao, Khmer and Burmese part words by U+200B.
+_PARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_INVISIBLE = re.compile(
+    "(\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f)"
+    f"|(?<![{_PARTED}])\u200b|[\u2060-\u2064\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def without_invisible(text: str) -> tuple[str, int]:
+    """Return a text without characters that have no width and no meaning for a reader (zero-width
+    spaces, tags that may carry a text of their own), and how many there were."""
+    kept = _INVISIBLE.sub(lambda found: found[1] or "", text)
+    return kept, len(text) - len(kept)
+
+
+def hidden_note(count: int) -> Sequence[str]:
+    """What is told of hidden text that was left out."""
+    return (f"{count} characters that a reader does not see are left out",) if count else ()

@@ -9,7 +9,9 @@
     .json .jsonl     records with uri and content are documents; anything else is one, as it is;
                      keys of other names can be named, and then the rows of .csv and .tsv are
                      records, too
-    .eml             the body; subject, sender and so on are title and metadata
+    .odt .epub       text/markdown, in the order of the document or book
+    .ipynb .xml .rtf .vtt .srt   notebooks, data and texts in XML, Rich Text, subtitles
+    .eml             the body and the attachments; subject, sender and so on are title and metadata
     .py .js .sql …   source code, as it is
 
 Nothing here aborts a batch: each bad file has one error, which says what to do about it.
@@ -27,9 +29,15 @@ from pathlib import Path, PurePath
 
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.extras import extra
-from rag_pg.load.decode import Decoded, decode_text
+from rag_pg.load.decode import Decoded, decode_text, hidden_note, without_invisible
 from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
 from rag_pg.load.front_matter import split_front_matter
+from rag_pg.load.markup import (
+    notebook_to_markdown,
+    rtf_to_text,
+    subtitles_to_text,
+    xml_to_markdown,
+)
 from rag_pg.load.titles import given_title
 from rag_pg.text import clean_text, first_title
 from rag_pg.types import Loaded, LoadFailure, Original, Skipped
@@ -38,6 +46,7 @@ MAX_FILE_BYTES = 20_000_000
 
 _HTML = (".html", ".htm")
 _TITLE_LENGTH = 120  # characters, which leaves room for content in any script
+_DEEPEST = 5  # mails within each other
 _RST_HEAD = 20_000  # characters in which a title is looked for
 _RST_TITLE = re.compile(
     r"^(?:(?P<over>([!-/:-@\[-`{-~])\2+)[ \t]*\n[ \t]*)?"
@@ -158,16 +167,20 @@ def _with_note(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | 
         yield record
 
 
-def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
+def _loaded(path: Path, uri: str, data: bytes, depth: int = 0) -> Loaded:
     suffix = path.suffix.lower()
     try:
-        loaded = _parse(uri, suffix, data)
+        loaded = _parse(uri, suffix, data, depth)
     except InvalidInput as exc:
         raise type(exc)(f"{display_path(path)} {exc}") from exc
     if not loaded.content.strip():
         raise InvalidInput(
             f"{display_path(path)} is empty: it has no text; write some, or leave it out"
         )
+    content, invisible = without_invisible(loaded.content)
+    if invisible:
+        notes = (*loaded.notes, f"{invisible} invisible characters are left out")
+        loaded = replace(loaded, content=content, notes=notes)
     title = _short(loaded.title or PurePath(uri).stem)
     return replace(loaded, title=title, original=_original(path.name, data))
 
@@ -226,7 +239,7 @@ def _text(data: bytes, suffix: str) -> Decoded:
 # --- content -------------------------------------------------------------------------------------
 
 
-def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
+def _parse(uri: str, suffix: str, data: bytes, depth: int) -> Loaded:
     if suffix in OFFICE:
         from rag_pg.load.office import load_office
 
@@ -239,20 +252,30 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
             media_type="text/markdown",
             metadata=office.metadata,
             removed=removed,
+            notes=hidden_note(office.hidden),
         )
     if suffix == ".eml":
         from rag_pg.load.mail import load_mail
 
-        return load_mail(data, uri)
+        def read(name: str, attached: bytes) -> Loaded:
+            _check(Path(name), len(attached), MAX_FILE_BYTES)
+            return _loaded(Path(name), name, attached, depth + 1)
+
+        if depth > _DEEPEST:
+            raise InvalidInput(f"is a mail in {_DEEPEST} others; open it by itself")
+        return load_mail(data, uri, read)
+    if suffix in (".xml", ".rtf"):
+        return _markup(uri, suffix, data)
     text, removed, note = _text(data, suffix)
     title, media_type = "", "text/plain"
     metadata: Mapping[str, object] = {}
     notes: Sequence[str] = (note,) if note else ()
     if suffix in _HTML:
         with extra("files", error=UnsupportedFile):
-            from rag_pg.load.html import html_to_markdown
+            from rag_pg.load.html import read_html
 
-        media_type, (title, text) = "text/markdown", html_to_markdown(text)
+        media_type, (title, text, hidden) = "text/markdown", read_html(text)
+        notes = (*notes, *hidden_note(hidden))
     elif suffix in (".md", ".markdown"):
         front = split_front_matter(text)
         media_type, text, metadata = "text/markdown", front.body, front.metadata
@@ -264,6 +287,11 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         from rag_pg.load.tables import table_as_list
 
         media_type, text = "text/markdown", table_as_list(text, suffix)
+    elif suffix == ".ipynb":
+        media_type, (text, metadata) = "text/markdown", notebook_to_markdown(text)
+        title = first_title(text)
+    elif suffix in (".vtt", ".srt"):
+        text = subtitles_to_text(text)
     elif suffix in (".json", ".jsonl"):
         media_type = "application/json"
     elif suffix in CODE:
@@ -276,6 +304,26 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         metadata=metadata,
         removed=removed,
         notes=notes,
+    )
+
+
+def _markup(uri: str, suffix: str, data: bytes) -> Loaded:
+    """A file that is read from its bytes, as it says itself what its characters are."""
+    if suffix == ".xml":
+        title, found = xml_to_markdown(data)
+        content, removed = clean_text(found)
+        return Loaded(
+            uri=uri, title=title, content=content, media_type="text/markdown", removed=removed
+        )
+    title, found, hidden = rtf_to_text(data)
+    content, removed = clean_text(found)
+    return Loaded(
+        uri=uri,
+        title=title,
+        content=content,
+        media_type="text/plain",
+        removed=removed,
+        notes=hidden_note(hidden),
     )
 
 

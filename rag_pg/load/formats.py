@@ -38,16 +38,19 @@ CODE = {suffix: media_type for media_type, all_ in _SUFFIXES.items() for suffix 
 TEXTS = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
 
 
-OFFICE = (".pdf", ".docx", ".pptx", ".xlsx")  # of the extra rag-pg[files]
+OFFICE = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".epub")  # of the extra rag-pg[files]
+
+
+MARKUP = (".ipynb", ".vtt", ".srt", ".xml", ".rtf")
 
 
 DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
 
 
-SUPPORTED = (*TEXTS, *OFFICE, *DATA, *CODE)
+SUPPORTED = (*TEXTS, *OFFICE, *MARKUP, *DATA, *CODE)
 
 
-_LISTED = f"{', '.join((*TEXTS, *OFFICE, *DATA))} and source code (.py, .js, .sql, …)"
+_LISTED = f"{', '.join((*TEXTS, *OFFICE, *MARKUP, *DATA))} and source code (.py, .js, .sql, …)"
 
 
 def unsupported(path: Path) -> str:

@@ -40,11 +40,24 @@ _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends,
     "th": (("td", "th"), ("tr", "table")),
     "tr": (("tr",), ("table",)),
 }
+_UNSEEN = re.compile(
+    r"(?:^|;)(?:display:none|visibility:hidden"
+    r"|(?:font-size|opacity):0(?:\.0+)?(?:px|pt|em|rem|%)?(?=;|!|$))"
+)
+_WHITE = re.compile(
+    r"(?:^|;)color:(?:white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\))(?=;|!|$)"
+)
 _AROUND_LINKS = 30  # characters beside the links of a table of contents
 
 
 def html_to_markdown(text: str) -> tuple[str, str]:
-    """Return (title, Markdown): the title of the page, else its first heading, else "".
+    """As `read_html`, without what is hidden."""
+    return read_html(text)[:2]
+
+
+def read_html(text: str) -> tuple[str, str, int]:
+    """Return (title, Markdown, hidden characters left out): the title of the page, else its first
+    heading, else "".
 
     The content is that of <main>, else of a single <article>, else of <body>, without the page's
     own table of contents. Text flows: a paragraph is one line but for its <br>; <pre> keeps its
@@ -63,6 +76,7 @@ def html_to_markdown(text: str) -> tuple[str, str]:
     names = [str(site.get("content") or "")] if isinstance(site, Tag) else []
     headings = (tag for tag in (soup.title, soup.h1) if tag is not None)
     title = next(filter(None, (given_title(tag.get_text()) for tag in headings)), "")
+    hidden = _drop_hidden(soup)
     for tag in soup.select(f"title, {_DROPPED}"):
         tag.decompose()
     content = _main(soup)
@@ -88,9 +102,9 @@ def html_to_markdown(text: str) -> tuple[str, str]:
             _arrange(table)
         for listed in reversed(content.find_all("dl")):
             _define(listed)
-        return title, str(_Converter().convert_soup(content)).strip()
+        return title, str(_Converter().convert_soup(content)).strip(), hidden
     except RecursionError:  # hundreds of elements within each other
-        return title, content.get_text("\n", strip=True)
+        return title, content.get_text("\n", strip=True), hidden
 
 
 class _Page(BeautifulSoup):
@@ -115,6 +129,28 @@ def declared_encoding(data: bytes) -> str | None:
     """Return the encoding an HTML page says it has, None where it does not say."""
     name = EncodingDetector.find_declared_encoding(data, is_html=True)
     return "cp1252" if name in ("iso-8859-1", "latin-1", "latin1", "us-ascii") else name
+
+
+def _drop_hidden(soup: BeautifulSoup) -> int:
+    """Take out what a reader of the page does not see by its own style; return how many characters.
+
+    White text is hidden where nothing in the page could make what is behind it dark.
+    """
+    sheets = soup.select("style, link[rel~=stylesheet]")
+    dark = any(tag.name == "link" or "background" in tag.get_text() for tag in sheets)
+    count = 0
+    for tag in soup.select("[style]"):
+        if tag.decomposed:
+            continue
+        style = re.sub(r"\s", "", str(tag["style"]).lower())
+        around = [tag, *tag.parents] if _WHITE.search(style) and not dark else []
+        on_white = around and not any(
+            "background" in str(one.get("style")) or one.get("bgcolor") for one in around
+        )
+        if _UNSEEN.search(style) or on_white:
+            count += len(_words(tag))
+            tag.decompose()
+    return count
 
 
 def _main(soup: BeautifulSoup) -> Tag:
