@@ -11,9 +11,9 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.prompt import source_block
 from rag_pg.answer.tools.numbered import Numbered
 from rag_pg.answer.tools.render import CountTokens, render
-from rag_pg.answer.tools.schema import make_tool
 from rag_pg.errors import InvalidInput
 from rag_pg.text import split_sentences
+from rag_pg.tools import make_tool
 from rag_pg.types import AgentTool, Hit
 
 READ_CHARACTERS = 6000  # of a document at once

@@ -14,11 +14,11 @@ from rag_pg.answer.passage_tools import PassageTools, Shown
 from rag_pg.answer.tools.calculate import calculate
 from rag_pg.answer.tools.numbered import Numbered
 from rag_pg.answer.tools.render import RESULT_TOKENS, render
-from rag_pg.answer.tools.schema import check_arguments, make_tool
 from rag_pg.deadline import call_within, current_scope, seconds_left
-from rag_pg.errors import InvalidInput, RagError, StatementCanceled
+from rag_pg.errors import InvalidInput, RagError
 from rag_pg.text import neutralise
 from rag_pg.threads import start_thread
+from rag_pg.tools import describe_error, make_tool, read_arguments
 from rag_pg.tracing import span
 from rag_pg.types import AgentTool, Tool, ToolCall
 
@@ -122,14 +122,14 @@ class ToolBox:
                 raise InvalidInput(
                     f"there is no tool {call.name:.100}; use {', '.join(self._tools)}"
                 )
-            check_arguments(tool, call.arguments)
+            arguments = read_arguments(tool, call.arguments)
             if (known := self._remembered.get(_same(call))) is not None:
                 return known
             if tool.name in self._hanging:
                 raise InvalidInput(f"{tool.name} did not end before; it is not called again")
         except InvalidInput as exc:
             return exc
-        return _Running(tool, dict(call.arguments))
+        return _Running(tool, arguments)
 
     def _finish(self, call: ToolCall, run: _Running | str | InvalidInput) -> str:
         seconds, failed = 0.0, True
@@ -214,7 +214,6 @@ def _same(call: ToolCall) -> str:
 
 
 def _error(error: BaseException) -> str:
-    if isinstance(error, StatementCanceled):
-        return "error: it took too long and was cancelled; narrow the filter"
-    told = str(error) if isinstance(error, RagError) else f"{type(error).__name__}: {error}"
-    return f"error: {neutralise(told)[:_ERROR_LENGTH]}"
+    if isinstance(error, RagError):
+        return f"error: {describe_error(error)}"
+    return f"error: {neutralise(f'{type(error).__name__}: {error}')[:_ERROR_LENGTH]}"

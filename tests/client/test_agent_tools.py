@@ -49,7 +49,7 @@ def test_every_tool_of_a_collection_answers(shop: Rag) -> None:
         ("aggregate", {"aggregates": {"most": {"max": "n"}}}),
     ]
     more: list[tuple[str, dict[str, Any]]] = [
-        ("find_values", {"field": "who", "text": "ada"}),
+        ("facets", {"field": "who", "text": "ada"}),
         ("view_orders", {"filter": {"who": "Ben"}}),
         ("dates", {"day": "2026-11-22"}),
         ("calculate", {"expression": "2 * 21"}),
@@ -64,7 +64,7 @@ def test_every_tool_of_a_collection_answers(shop: Rag) -> None:
         "value\tdocuments\nAda\t1\nBen\t1",
         'uri\ttitle\tn\nb.md\t""\t5\na.md\t""\t2',
         "most\n5",
-        "value\tsimilarity\tdocuments\nAda\t0.95\t1",
+        "value\tdocuments\tsimilarity\nAda\t1\t0.95",
         "id\twho\n2\tBen",
         "date\tweekday\n2026-11-22\tSunday",
         "42",

@@ -103,6 +103,6 @@ def test_it_names_every_tool_of_a_collection() -> None:
     from rag_pg.answer import BUILT_IN
 
     table = PAGE.split("| --- | --- |\n")[1].split("\n\n")[0]
-    structured = ("count", "facets", "select", "aggregate", "find_values", "dates")
+    structured = ("count", "facets", "select", "aggregate", "dates")
     for name in (*BUILT_IN, *structured):
         assert f"`{name}`" in table, name

@@ -6,7 +6,6 @@ from rag_pg.answer.tools.function import function_tool
 from rag_pg.answer.tools.given import BUILT_IN, GivenTool, GivenTools
 from rag_pg.answer.tools.mcp import McpTools
 from rag_pg.answer.tools.render import RESULT_TOKENS, Rendered, render
-from rag_pg.answer.tools.schema import check_tool, make_tool
 from rag_pg.answer.tools.sql_function import SqlFunction
 from rag_pg.answer.tools.structured import structured_tools
 from rag_pg.answer.tools.text_protocol import MARK, describe_tools, parse_calls
@@ -24,12 +23,10 @@ __all__ = [
     "Rendered",
     "SqlFunction",
     "calculate",
-    "check_tool",
     "date_facts",
     "dates_tool",
     "describe_tools",
     "function_tool",
-    "make_tool",
     "parse_calls",
     "render",
     "structured_tools",

@@ -6,8 +6,8 @@ import calendar
 import re
 from datetime import date, timedelta
 
-from rag_pg.answer.tools.schema import make_tool
 from rag_pg.errors import InvalidInput
+from rag_pg.tools import make_tool
 from rag_pg.types import AgentTool
 
 _STEP = re.compile(r"([+-]?\s*\d{1,6})\s*(day|week|month|quarter|year)s?", re.IGNORECASE)

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NotRequired, get_type_hints
 
-from rag_pg.answer.tools.schema import LONGEST_DESCRIPTION, check_tool
 from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
+from rag_pg.tools import LONGEST_DESCRIPTION, check_tool
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
 

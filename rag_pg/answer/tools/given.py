@@ -9,12 +9,12 @@ from typing import Any
 from rag_pg.answer.tools.function import function_tool
 from rag_pg.answer.tools.mcp import McpTools, mcp_tools
 from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS
-from rag_pg.answer.tools.schema import check_tool
 from rag_pg.answer.tools.sql_function import SqlFunction, sql_function_tool
 from rag_pg.db import Database
 from rag_pg.deadline import seconds_left
 from rag_pg.errors import InvalidInput
 from rag_pg.threads import start_thread
+from rag_pg.tools import check_tool
 from rag_pg.types import AgentTool
 
 GivenTool = AgentTool | SqlFunction | McpTools | Callable[..., Any] | str

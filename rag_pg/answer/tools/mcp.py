@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS, Connection, http_transport
-from rag_pg.answer.tools.schema import check_tool
 from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
 from rag_pg.extras import extra
+from rag_pg.tools import check_tool
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
 MOST_TOOLS = 50

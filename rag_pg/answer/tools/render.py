@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_pg.text import estimate_tokens
+from rag_pg.tools import as_json
 
 RESULT_TOKENS = 1500
 _CELL = 500  # characters of a value in a table
@@ -42,7 +42,7 @@ def render(
             lines = ["\t".join(_cell(row.get(name)) for name in names) for row in value]
             return _fitting("\t".join(map(_cell, names)), lines, max_tokens, count_tokens)
         return _fitting("", [_cell(item) for item in value], max_tokens, count_tokens)
-    text = value if isinstance(value, str) else _as_json(value)
+    text = value if isinstance(value, str) else as_json(value)
     return _cut(text, max_tokens, count_tokens)
 
 
@@ -80,10 +80,6 @@ def _cut(text: str, max_tokens: int, count_tokens: CountTokens) -> Rendered:
 
 
 def _cell(value: Any) -> str:
-    text = value if isinstance(value, str) else _as_json(value)
+    text = value if isinstance(value, str) else as_json(value)
     text = " ".join(text.split()) or '""'
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

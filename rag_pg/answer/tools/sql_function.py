@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pg.answer.tools.schema import LONGEST_DESCRIPTION, check_tool
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, StatementCanceled
+from rag_pg.tools import LONGEST_DESCRIPTION, check_tool
 from rag_pg.types import TOOL_SECONDS, AgentTool, FunctionArgument, FunctionInfo
 
 GRACE_SECONDS = 5.0  # for a statement that was cancelled to end

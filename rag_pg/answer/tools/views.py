@@ -1,19 +1,21 @@
-"""Exposed views as tools: one for each, or two for all where there are many."""
+"""Exposed views as an agent has them: a tool for each, or two for all where there are many."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from rag_pg.answer.tools.schema import LONGEST_DESCRIPTION, make_tool
-from rag_pg.answer.tools.structured import QUERY
+from rag_pg.answer.tools.structured import asking
 from rag_pg.db import Database
-from rag_pg.types import AgentTool, ExposedView
+from rag_pg.tools import LONGEST_DESCRIPTION, VIEW_TOOLS, Source, column_row, make_tool
+from rag_pg.types import AgentTool, ExposedView, ViewColumn
 
 MOST_VIEWS = 3  # that have a tool each
 _MOST_LISTED = 20  # columns that a description names
 _DESCRIPTION_LENGTH = 300
 _GRACE_SECONDS = 5.0
+_QUERY = VIEW_TOOLS["query_view"]
 
 
 def view_tools(database: Database) -> list[AgentTool]:
@@ -25,19 +27,22 @@ def view_tools(database: Database) -> list[AgentTool]:
 
 
 def _tool_of(view: ExposedView, database: Database) -> AgentTool:
-    def run(**asked: Any) -> Any:
-        return _query(database, view.name, **asked)
-
     names = [column.name for column in view.columns]
-    columns = ", ".join(_column(column.name, column) for column in view.columns[:_MOST_LISTED])
+    columns = ", ".join(_column(column) for column in view.columns[:_MOST_LISTED])
     more = f", … {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-    parameters: dict[str, Any] = {"columns": _columns(names), **_query_of(view)}
-    return make_tool(
-        f"view_{view.name}"[:64],
-        f"{view.description[:_DESCRIPTION_LENGTH]} Columns: {columns}{more}.",
-        run,
+    named = replace(
+        _QUERY,
+        name=f"view_{view.name}"[:64],
+        description=f"{view.description[:_DESCRIPTION_LENGTH]} Columns: {columns}{more}.",
+    )
+    limit = {**_QUERY.parameters["limit"], "maximum": view.max_rows}
+    item = {"enum": names} if len(names) <= _MOST_LISTED else {}
+    return named.offer(
+        asking(_QUERY, Source(database=database), name=view.name),
+        without=["name"],
         timeout=view.timeout.total_seconds() + _GRACE_SECONDS,
-        **parameters,
+        columns={"type": "array", "items": {"type": "string", **item}, "default": []},
+        limit={**limit, "default": min(view.max_rows, limit["default"])},
     )
 
 
@@ -45,55 +50,24 @@ def _tools_of_many(views: Sequence[ExposedView], database: Database) -> list[Age
     by_name = {view.name: view for view in views}
     name = {"type": "string", "enum": list(by_name)}
 
-    def describe_view(view: str) -> Any:
-        return [
-            {"column": c.name, "type": c.type, "description": c.description or "",
-             "values": ", ".join(c.labels)}
-            for c in by_name[view].columns
-        ]  # fmt: skip
-
-    def query_view(view: str, **asked: Any) -> Any:
-        return _query(database, view, **asked)
+    def describe_view(name: str) -> Any:
+        return [column_row(column) for column in by_name[name].columns]
 
     listed = "; ".join(f"{view.name}: {view.description:.80}" for view in views)
+    named = replace(_QUERY, description=f"{_QUERY.description} {listed}"[:LONGEST_DESCRIPTION])
     longest = max(view.timeout.total_seconds() for view in views)
-    parameters: dict[str, Any] = {
-        "view": name,
-        "columns": _columns([]),
-        **QUERY,
-        "limit": {"type": "integer", "minimum": 1, "default": None},
-    }
     return [
-        make_tool("describe_view", "The columns of a view.", describe_view, view=name),
-        make_tool(
-            "query_view",
-            f"Rows of a view, or aggregates over them. {listed}"[:LONGEST_DESCRIPTION],
-            query_view,
+        make_tool("describe_view", "The columns of a view.", describe_view, name=name),
+        named.offer(
+            asking(_QUERY, Source(database=database)),
             timeout=longest + _GRACE_SECONDS,
-            **parameters,
+            name=name,
         ),
     ]
 
 
-def _query_of(view: ExposedView) -> dict[str, Any]:
-    limit = {"type": "integer", "minimum": 1, "maximum": view.max_rows, "default": None}
-    return {**QUERY, "limit": limit}
-
-
-def _columns(names: Sequence[str]) -> dict[str, Any]:
-    item: dict[str, Any] = {"type": "string"}
-    if 0 < len(names) <= _MOST_LISTED:
-        item["enum"] = list(names)
-    return {"type": "array", "items": item, "default": []}
-
-
-def _column(name: str, column: Any) -> str:
-    told = f"{name} {column.type}"
+def _column(column: ViewColumn) -> str:
+    told = f"{column.name} {column.type}"
     if column.labels:
         told += f" ({'|'.join(column.labels[:10])})"
     return f"{told} {column.description:.80}" if column.description else told
-
-
-def _query(database: Database, name: str, **asked: Any) -> Any:
-    given = {key: value for key, value in asked.items() if value not in (None, [], {})}
-    return database.query_view(name, **given) or "no row"

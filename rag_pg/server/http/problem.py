@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from rag_pg import errors
 from rag_pg.errors import RagError
-from rag_pg.server.mcp import describe_error
+from rag_pg.tools import describe_error
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 5  # faults of a body

@@ -15,7 +15,6 @@ from rag_pg.server.mcp.server import (
     MAX_TOKENS,
     TIMEOUT,
     RagServer,
-    describe_error,
     make_server,
 )
 
@@ -25,7 +24,6 @@ __all__ = [
     "TIMEOUT",
     "KeyVerifier",
     "RagServer",
-    "describe_error",
     "http_app",
     "is_local",
     "make_server",

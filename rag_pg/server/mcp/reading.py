@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from mcp_types import CallToolResult
-from pydantic import Field
 
 from rag_pg.server.mcp import search as text_only
 from rag_pg.server.mcp.address import item_id
@@ -18,27 +17,130 @@ from rag_pg.server.mcp.render import (
     render_page,
     shorten_object,
 )
-from rag_pg.server.mcp.results import AnswerResult, Collections, DocumentPiece
-from rag_pg.server.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
+from rag_pg.server.mcp.tool import (
+    CURSOR,
+    NAME,
+    PAGE,
+    Offered,
+    ToolBase,
+    object_schema,
+    page_schema,
+)
 from rag_pg.text import Fence, neutralise
+from rag_pg.tools import (
+    DETAIL,
+    FILTER,
+    INTEGER,
+    LIMIT,
+    METADATA_TOOLS,
+    TEXT,
+    VIEW_TOOLS,
+    Filter,
+    listed,
+    make_tool,
+    row,
+)
 
 ANSWERED = 0.95  # of the time of a call, for the answer
 
 
-class ReadingTools(ToolBase):
-    """Search, fetch, ask, get_document, list_collections."""
+NUMBER = {"type": "number"}
+BOOLEAN = {"type": "boolean"}
+CITATION = row(
+    {"heading": TEXT, "quote": TEXT, "status": TEXT, "supports": BOOLEAN},
+    number=INTEGER,
+    id=TEXT,
+    uri=TEXT,
+    title=TEXT,
+    url=TEXT,
+)
+ANSWER = row(
+    {"reason": TEXT, "strategy": TEXT, "model": TEXT, "cost": NUMBER, "seconds": NUMBER},
+    answer=TEXT,
+    found={**BOOLEAN, "description": "false where the documents do not answer; reason says why."},
+    citations=listed(CITATION),
+)
+DOCUMENT = row(
+    {"language": TEXT, "start": INTEGER, "text": TEXT},
+    uri=TEXT,
+    title=TEXT,
+    metadata={"type": "object"},
+    url=TEXT,
+    media_type=TEXT,
+    updated_at=TEXT,
+    characters=INTEGER,
+)
+COLLECTION = row(
+    {"language": TEXT, "model": TEXT, "documents": INTEGER, "chunks": INTEGER},
+    name=TEXT,
+    description=TEXT,
+)
+_SEARCH = """\
+Find passages by meaning and keywords, best first, as JSON. Without a collection, in all. \
+detail low: 300 characters of each; full: the whole passage. fetch reads on by id."""
+_FETCH = """\
+Read the document of a search result by its id, as JSON; of a long one the piece around the \
+result. metadata.rag_pg.next_id is the id of the next piece."""
+_ASK = """\
+Answer a question from the documents, with citations, or say that they do not answer. detail \
+full: also what each citation quotes."""
+_GET_DOCUMENT = """\
+Read a document by its uri: metadata and text, a long one in pieces. detail low: without the \
+text."""
+_LIST_COLLECTIONS = """\
+Collections of documents, with what they are about. detail full: also language, model and counts."""
+
+
+class Tools(ToolBase):
+    """Search, fetch, ask, get_document, list_collections, and the tools that others offer too."""
+
+    def tools(self) -> list[Offered]:
+        """Return them as a client is offered them; all descriptions together stay below 2,000
+        tokens."""
+        beside: dict[str, Any] = {"collection": NAME, "filter": FILTER}
+        offset = {"type": "integer", "minimum": 0, "maximum": 900, "default": 0}
+        return [
+            Offered(
+                tool=make_tool(
+                    "search", _SEARCH, self.search,
+                    query=TEXT, **beside, limit={**LIMIT, "default": 10}, offset=offset,
+                    detail=DETAIL,
+                ),
+                output=None,
+            ),
+            Offered(tool=make_tool("fetch", _FETCH, self.fetch, id=TEXT), output=None),
+            Offered(
+                tool=make_tool("ask", _ASK, self.ask, question=TEXT, **beside, detail=DETAIL),
+                output=object_schema(ANSWER),
+            ),
+            Offered(
+                tool=make_tool(
+                    "get_document", _GET_DOCUMENT, self.get_document,
+                    uri=TEXT, collection=NAME, detail={**DETAIL, "default": "full"},
+                    cursor=CURSOR,
+                ),
+                output=object_schema(DOCUMENT, PAGE),
+            ),
+            Offered(
+                tool=make_tool(
+                    "list_collections", _LIST_COLLECTIONS, self.list_collections,
+                    detail=DETAIL, cursor=CURSOR,
+                ),
+                output=page_schema("collections", COLLECTION),
+            ),
+            *(self._offer_shared(one, "fields") for one in METADATA_TOOLS.values()),
+            *(self._offer_shared(one) for one in VIEW_TOOLS.values()),
+        ]  # fmt: skip
 
     def search(
         self,
         query: str,
-        collection: Name = None,
+        collection: str | None = None,
         filter: Filter = None,
-        limit: Limit = 10,
-        offset: Annotated[int, Field(ge=0, le=900)] = 0,
-        detail: Detail = "low",
+        limit: int = 10,
+        offset: int = 0,
+        detail: str = "low",
     ) -> CallToolResult:
-        """Find passages by meaning and keywords, best first, as JSON. Without a collection, in all.
-        detail low: 300 characters of each; full: the whole passage. fetch reads on by id."""
         return text_only.search(
             self._reader,
             self._urls,
@@ -52,19 +154,15 @@ class ReadingTools(ToolBase):
         )
 
     def fetch(self, id: str) -> CallToolResult:
-        """Read the document of a search result by its id, as JSON; of a long one the piece around
-        the result. metadata.rag_pg.next_id is the id of the next piece."""
         return text_only.fetch(self._reader, self._urls, id, cap=self._cap)
 
     def ask(
         self,
         question: str,
-        collection: Name = None,
+        collection: str | None = None,
         filter: Filter = None,
-        detail: Detail = "low",
-    ) -> Annotated[CallToolResult, AnswerResult]:
-        """Answer a question from the documents, with citations, or say that they do not answer.
-        detail full: also what each citation quotes."""
+        detail: str = "low",
+    ) -> CallToolResult:
         opened = self._reader.collection(collection)
         seconds = ANSWERED * self._reader.timeout
         answer = opened.ask(question, filter=filter, timeout=seconds)
@@ -99,12 +197,10 @@ class ReadingTools(ToolBase):
     def get_document(
         self,
         uri: str,
-        collection: Name = None,
-        detail: Detail = "full",
-        cursor: Cursor = None,
-    ) -> Annotated[CallToolResult, DocumentPiece]:
-        """Read a document by its uri: metadata and text, a long one in pieces. detail low: without
-        the text."""
+        collection: str | None = None,
+        detail: str = "full",
+        cursor: str | None = None,
+    ) -> CallToolResult:
         opened = self._reader.collection(collection)
         start, after = self._pages("get_document", cursor, opened, uri=uri, detail=detail)
         document = opened.get(uri)
@@ -140,11 +236,7 @@ class ReadingTools(ToolBase):
         )
         return build(piece)
 
-    def list_collections(
-        self, detail: Detail = "low", cursor: Cursor = None
-    ) -> Annotated[CallToolResult, Collections]:
-        """Collections of documents, with what they are about. detail full: also language, model and
-        counts."""
+    def list_collections(self, detail: str = "low", cursor: str | None = None) -> CallToolResult:
         start, after = self._pages("list_collections", cursor, None, detail=detail)
         rows: list[dict[str, Any]] = []
         for one in self._reader.collections():

@@ -18,7 +18,6 @@ from rag_pg.errors import NotFound
 from rag_pg.server.mcp.address import DocumentUrls, item_id, read_id
 from rag_pg.server.mcp.reader import Reader
 from rag_pg.server.mcp.render import (
-    as_json,
     count_tokens,
     longest_piece,
     quoted,
@@ -26,6 +25,7 @@ from rag_pg.server.mcp.render import (
     shorten_object,
 )
 from rag_pg.text import Fence
+from rag_pg.tools import as_json
 from rag_pg.types import Hit
 
 SNIPPET = 300  # characters of a passage with detail low

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -21,33 +19,24 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
-from pydantic import AnyHttpUrl, ValidationError
+from mcp_types import CallToolResult, Tool, ToolAnnotations
+from pydantic import AnyHttpUrl
 
 from rag_pg.client import Rag
 from rag_pg.deadline import Scope
-from rag_pg.errors import (
-    DatabaseUnavailable,
-    InvalidInput,
-    NotFound,
-    ProviderError,
-    RagError,
-    SchemaMismatch,
-    StatementCanceled,
-)
+from rag_pg.errors import InvalidInput, NotFound, RagError
 from rag_pg.server.mcp.address import RESOURCE, DocumentUrls
 from rag_pg.server.mcp.reader import Reader
+from rag_pg.server.mcp.reading import Tools
 from rag_pg.server.mcp.render import longest_piece
-from rag_pg.server.mcp.tools import NAMES, TEXT_ONLY, Tools
-from rag_pg.text import Fence, estimate_tokens, neutralise
+from rag_pg.server.mcp.tool import Offered
+from rag_pg.text import Fence, estimate_tokens
+from rag_pg.tools import describe_error, read_arguments
 from rag_pg.version import __version__
 
 MAX_TOKENS = 8000
 LEAST_TOKENS = 1000
 TIMEOUT = 60.0  # seconds
-ERROR_LENGTH = 400  # characters
-READ_ONLY = ("25006", "RG011")  # a write of ours, and one that was told before
-CHANGED_VIEW = "RG006"
 ANSWERS_AT_ONCE = 64
 INSTRUCTIONS = """\
 Documents in PostgreSQL. Begin with search, or with list_collections and describe_metadata to see \
@@ -58,7 +47,6 @@ uri of what you use. Where an answer has next_cursor, more follows."""
 HINTS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-log = logging.getLogger(__name__)
 
 
 def make_server(
@@ -90,8 +78,8 @@ def make_server(
         threads=rag.settings.pool_size,
         verifier=verifier,
         cap=max_tokens,
+        tools=Tools(reader, urls, max_tokens).tools(),
     )
-    server.add_tools(Tools(reader, urls, max_tokens))
     server.add_documents()
     server.add_prompts()
     return server
@@ -110,6 +98,7 @@ class RagServer(MCPServer[Any]):
         timeout: float,
         threads: int,
         cap: int,
+        tools: Sequence[Offered],
         verifier: TokenVerifier | None,
     ) -> None:
         # Our keys are no OAuth: there is no server that issues tokens, and no page names one.
@@ -127,17 +116,8 @@ class RagServer(MCPServer[Any]):
         self._timeout = timeout
         self._threads = threads
         self._cap = cap
+        self._offered: Mapping[str, Offered] = {one.tool.name: one for one in tools}
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
-
-    def add_tools(self, tools: Tools) -> None:
-        for name in NAMES:
-            self.add_tool(
-                self._threaded(getattr(tools, name)),
-                name=name,
-                description=" ".join((getattr(tools, name).__doc__ or "").split()),
-                annotations=HINTS,
-                structured_output=False if name in TEXT_ONLY else None,
-            )
 
     def add_documents(self) -> None:
         def read(collection: str, uri: str) -> str:
@@ -195,47 +175,35 @@ class RagServer(MCPServer[Any]):
             )
 
     async def list_tools(self) -> list[Tool]:
-        """As that of MCPServer, with schemas that take a model fewer tokens to read."""
         return [
-            tool.model_copy(
-                update={
-                    "input_schema": brief_schema(tool.input_schema, nullable=False),
-                    "output_schema": tool.output_schema and brief_schema(tool.output_schema),
-                }
+            Tool(
+                name=one.tool.name,
+                description=one.tool.description,
+                input_schema=dict(one.tool.parameters),
+                output_schema=None if one.output is None else dict(one.output),
+                annotations=HINTS,
             )
-            for tool in await super().list_tools()
+            for one in self._offered.values()
         ]
+
+    def _tool_input_schema(self, name: str) -> dict[str, Any] | None:
+        offered = self._offered.get(name)
+        return None if offered is None else dict(offered.tool.parameters)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> CallToolResult:
         """As that of MCPServer. Raises: ToolError with one line, whatever goes wrong."""
-        tool = self._tool_manager.get_tool(name)
-        known = [] if tool is None else list(tool.parameters.get("properties", {}))
-        unknown = [argument for argument in arguments if argument not in known]
-        if tool is not None and unknown:
-            raise ToolError(
-                _one_line(f"{name} has no argument {unknown[0]!r:.60}; it has {', '.join(known)}")
-            )
         try:
-            return await super().call_tool(name, arguments, context)
-        except UnexpectedToolError as exc:
-            if isinstance(exc.__cause__, RagError | TimeoutError):
-                raise ToolError(describe_error(exc.__cause__)) from exc.__cause__
-            raise UnexpectedToolError(
-                f"{name} failed; its server's log says why"
-            ) from exc.__cause__
-        except ToolError as exc:
-            if isinstance(exc.__cause__, ValidationError):
-                raise ToolError(_invalid(name, exc.__cause__)) from exc.__cause__
-            raise ToolError(_one_line(str(exc))) from exc
-
-    def _threaded(self, call: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-        @functools.wraps(call)
-        async def awaited(**arguments: Any) -> Any:
-            return await self._run(call, **arguments)
-
-        return awaited
+            if (offered := self._offered.get(name)) is None:
+                raise InvalidInput(f"Unknown tool: {name:.100}")
+            read = read_arguments(offered.tool, arguments)
+            result: CallToolResult = await self._run(offered.tool.run, **read)
+            return result
+        except (RagError, TimeoutError) as exc:
+            raise ToolError(describe_error(exc)) from exc
+        except Exception as exc:
+            raise UnexpectedToolError(f"{name} failed; its server's log says why") from exc
 
     async def _run(self, call: Callable[..., Any], *values: Any, **arguments: Any) -> Any:
         """Run a call in a thread, which is left alone when the time is over or the client gone: it
@@ -261,58 +229,3 @@ class RagServer(MCPServer[Any]):
             raise TimeoutError(f"no answer within {self._timeout:g} seconds") from exc
         finally:
             scope.stop()
-
-
-def brief_schema(schema: Any, *, nullable: bool = True) -> Any:
-    """Return a JSON schema without the titles that repeat names.
-
-    nullable: False leaves out that a value may be null: it may as well be absent.
-    """
-    if isinstance(schema, list):
-        return [brief_schema(one, nullable=nullable) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kinds = schema.get("anyOf", [])
-    if not nullable and len(kinds) == 2 and kinds[1] == {"type": "null"}:
-        rest = {k: v for k, v in schema.items() if k not in ("anyOf", "default")}
-        schema = {**kinds[0], **rest}
-    return {
-        key: brief_schema(value, nullable=nullable)
-        for key, value in schema.items()
-        if key != "title" or not isinstance(value, str)
-    }
-
-
-def describe_error(exc: Exception) -> str:
-    """Return one line about an error: nothing of the server's addresses or keys."""
-    if isinstance(exc, TimeoutError) and not isinstance(exc, RagError):
-        return f"{exc}; ask for less, e.g. with a filter, or try again"
-    cause: Any = exc.__cause__
-    if getattr(cause, "sqlstate", None) in READ_ONLY:
-        return "this server only reads: what was called tried to write"
-    if isinstance(exc, DatabaseUnavailable):
-        log.warning("%s", exc)
-        return "the database cannot be reached now; try again"
-    if isinstance(exc, ProviderError):
-        log.warning("%s", exc)
-        return f"a model did not answer ({type(exc).__name__}); try again, or use search"
-    if isinstance(exc, SchemaMismatch) and getattr(cause, "sqlstate", None) != CHANGED_VIEW:
-        log.warning("%s", exc)
-        return "the database does not fit this server; its log says why"
-    if isinstance(exc, StatementCanceled):
-        return "the database took too long; ask for less, e.g. with a filter"
-    return _one_line(str(exc))
-
-
-def _invalid(tool: str, exc: ValidationError) -> str:
-    """Return what is wrong with the first arguments that do not pass their schema."""
-    faults = [
-        f"{'.'.join(map(str, fault['loc'][:3])) or tool}: {fault['msg']}"
-        for fault in exc.errors(include_url=False, include_input=False)[:3]
-    ]
-    return _one_line("; ".join(faults))
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(neutralise(text).split())
-    return line if len(line) <= ERROR_LENGTH else f"{line[:ERROR_LENGTH]}…"

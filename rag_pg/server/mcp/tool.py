@@ -1,27 +1,40 @@
-"""What the tools share: the names of their arguments, and pages with cursors."""
+"""A tool as an MCP client is offered it: with a collection to name, pages, and a schema of its
+result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from mcp_types import CallToolResult
-from pydantic import Field
+from mcp_types import CallToolResult, TextContent
 
 from rag_pg.client import Collection
 from rag_pg.server.mcp.address import DocumentUrls
 from rag_pg.server.mcp.cursor import decode, encode, fingerprint
 from rag_pg.server.mcp.reader import Reader
 from rag_pg.server.mcp.render import render_page
+from rag_pg.tools import TEXT, Schema, SharedTool, Source, as_json, listed
+from rag_pg.types import AgentTool
 
-Name = Annotated[str | None, Field(description="Needed where there are several.")]
-Filter = Annotated[
-    dict[str, Any] | None,
-    Field(description='Metadata, e.g. {"lang": "en", "year": {"$gte": 2024}}; $in, $like, $or…'),
-]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Detail = Literal["low", "full"]
-Cursor = Annotated[str | None, Field(description="next_cursor of the page before.")]
+NAME: Schema = {**TEXT, "description": "Needed where there are several.", "default": None}
+CURSOR: Schema = {**TEXT, "description": "next_cursor of the page before.", "default": None}
+RESULT: Mapping[str, Schema] = {
+    "notice": {**TEXT, "description": "How its strings are to be read."},
+    "notes": listed({**TEXT, "description": "What was degraded, or cut to fit."}),
+}
+PAGE: Mapping[str, Schema] = {
+    **RESULT,
+    "next_cursor": {**TEXT, "description": "Hand it back for what follows."},
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offered:
+    """A tool, and the schema of its structured content; None: it returns a text alone."""
+
+    tool: AgentTool
+    output: Mapping[str, Any] | None
 
 
 class ToolBase:
@@ -32,6 +45,62 @@ class ToolBase:
         self._urls = urls
         self._cap = cap
 
+    def _offer_shared(self, shared: SharedTool, *without: str) -> Offered:
+        """Return a tool that others offer too, without some of its parameters."""
+        of_collection = "filter" in shared.parameters and "name" not in shared.parameters
+        beside: dict[str, Any] = {"collection": NAME} if of_collection else {}
+        if not shared.rows:
+            return Offered(
+                tool=shared.offer(self._one(shared), without=without, **beside),
+                output=shared.result,
+            )
+        return Offered(
+            tool=shared.offer(
+                self._paged(shared, of_collection), without=without, **beside, cursor=CURSOR
+            ),
+            output=page_schema(shared.rows, shared.result),
+        )
+
+    def _one(self, shared: SharedTool) -> Callable[..., CallToolResult]:
+        def run(collection: str | None = None, **arguments: Any) -> CallToolResult:
+            found = shared.run(self._source(self._reader.collection(collection)), **arguments)
+            return CallToolResult(
+                content=[TextContent(type="text", text=as_json(found))], structured_content=found
+            )
+
+        return run
+
+    def _paged(self, shared: SharedTool, of_collection: bool) -> Callable[..., CallToolResult]:
+        default: int | None = shared.parameters.get("limit", {}).get("default")
+
+        def run(
+            collection: str | None = None, cursor: str | None = None, **arguments: Any
+        ) -> CallToolResult:
+            opened = self._reader.collection(collection) if of_collection else None
+            start, after = self._pages(shared.name, cursor, opened, **arguments)
+            limit: int | None = None
+            if default is not None:
+                limit = int(arguments.get("limit", default))
+                arguments |= {"limit": limit + 1, "offset": start}
+            found = shared.run(self._source(opened), **arguments)
+            rows = list(found) if limit is not None else found[start:]
+            return render_page(
+                shared.rows,
+                rows[:limit],
+                cap=self._cap,
+                start=start,
+                cursor=after,
+                more=limit is not None and len(rows) > limit,
+                all_keys="required" in shared.result,
+                notes=found.notes,
+            )
+
+        return run
+
+    def _source(self, opened: Collection | None) -> Source:
+        name = "" if opened is None else opened.name
+        return Source(database=self._reader.rag.database, collection=name)
+
     def _pages(
         self, tool: str, cursor: str | None, opened: Collection | None, **arguments: Any
     ) -> tuple[int, Callable[[int], str]]:
@@ -40,23 +109,14 @@ class ToolBase:
         call = fingerprint(tool, {"collection": name, **arguments})
         return decode(call, cursor), lambda position: encode(call, position)
 
-    def _page(
-        self,
-        kind: str,
-        rows: list[dict[str, Any]],
-        limit: int,
-        start: int,
-        after: Callable[[int], str],
-        notes: Sequence[str] = (),
-    ) -> CallToolResult:
-        """Return the first `limit` of the rows; there is one more where others follow."""
-        return render_page(
-            kind,
-            rows[:limit],
-            cap=self._cap,
-            start=start,
-            cursor=after,
-            more=len(rows) > limit,
-            all_keys=kind not in ("rows", "groups"),
-            notes=notes,
-        )
+
+def page_schema(kind: str, item: Schema) -> dict[str, Any]:
+    """Return the schema of a page of a list under a key."""
+    properties = {**PAGE, kind: listed(item)}
+    return {"type": "object", "properties": properties, "required": ["notice", kind]}
+
+
+def object_schema(item: Mapping[str, Any], beside: Mapping[str, Schema] = RESULT) -> dict[str, Any]:
+    """Return the schema of an object with a notice."""
+    properties = {**beside, **item["properties"]}
+    return {**item, "properties": properties, "required": ["notice", *item["required"]]}

@@ -14,9 +14,10 @@ from contexts import context_of
 from passages import hits
 
 from rag_pg.answer import answer_question
-from rag_pg.answer.tools import dates_tool, make_tool
+from rag_pg.answer.tools import dates_tool
 from rag_pg.providers import Account, Bounds
 from rag_pg.providers.local import LocalLLM
+from rag_pg.tools import make_tool
 from rag_pg.types import Hits, Toolset
 
 pytestmark = [

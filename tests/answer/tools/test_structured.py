@@ -7,14 +7,17 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from contexts import context_of
 from fakes import ScriptedLLM
 from prompts import outside_fences
 from tool_calls import calling
 
+from rag_pg import InvalidInput
 from rag_pg.answer import answer_question
-from rag_pg.answer.tools import check_tool, structured_tools, view_tools
+from rag_pg.answer.tools import structured_tools, view_tools
 from rag_pg.text import estimate_tokens
+from rag_pg.tools import check_tool
 from rag_pg.types import ExposedView, Hits, MetadataField, Toolset, ViewColumn
 
 
@@ -121,7 +124,9 @@ def test_the_filter_of_a_question_bounds_every_tool() -> None:
     tool_of(made, "count").run()
     tool_of(made, "count").run(filter={"kind": "a"})
     assert database.filters == [{"tenant": 7}, {"$and": [{"tenant": 7}, {"kind": "a"}]}]
-    assert "find_values" not in [tool.name for tool in made.tools]
+    assert "text" not in tool_of(made, "facets").parameters["properties"]
+    with pytest.raises(InvalidInput, match="a text or a filter"):
+        tool_of(made, "facets").run(field="kind", text="a")
 
 
 def test_a_few_views_are_a_tool_each_and_many_are_two() -> None:
@@ -135,7 +140,7 @@ def test_a_few_views_are_a_tool_each_and_many_are_two() -> None:
     for tool in (*tools, describe, query):
         check_tool(tool)
         assert estimate_tokens([tool.description])[0] < 1000
-    assert [c["column"] for c in describe.run(view="view7")] == ["a", "b"]
-    assert query.run(view="view7", filter={"a": 1}) == [{"a": 1}]
+    assert [c["name"] for c in describe.run(name="view7")] == ["a", "b"]
+    assert query.run(name="view7", filter={"a": 1}) == [{"a": 1}]
     assert (many.queries[0][0], many.queries[0][1]["filter"]) == ("view7", {"a": 1})
-    assert "view0" not in query.parameters["properties"]["view"]["enum"]
+    assert "view0" not in query.parameters["properties"]["name"]["enum"]

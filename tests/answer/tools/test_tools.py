@@ -17,15 +17,14 @@ from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.passage_tools import compare_texts
 from rag_pg.answer.tools import (
     AgentTool,
-    check_tool,
     date_facts,
     dates_tool,
     function_tool,
     render,
 )
-from rag_pg.answer.tools.schema import check_arguments
 from rag_pg.errors import InvalidInput
 from rag_pg.text import estimate_tokens
+from rag_pg.tools import check_tool, make_tool, read_arguments
 
 TODAY = date(2026, 11, 22)  # a Sunday
 
@@ -47,7 +46,7 @@ TODAY = date(2026, 11, 22)  # a Sunday
     ],
 )
 def test_dates(asked: dict[str, str], told: dict[str, Any]) -> None:
-    check_arguments(dates_tool(TODAY), asked)
+    read_arguments(dates_tool(TODAY), asked)
     found = date_facts(TODAY, **asked)
     assert {key: found[key] for key in told} == told
 
@@ -153,11 +152,11 @@ def test_a_function_is_a_tool_by_its_signature() -> None:
     assert properties["day"] == {"format": "date", "type": "string"}
     assert properties["mode"] == {"default": "fast", "enum": ["fast", "slow"], "type": "string"}
     given = {"name": "Ada", "day": "2026-01-02", "colours": ["red"], "at": {"x": 1}}
-    check_arguments(tool, given)
+    read_arguments(tool, given)
     assert tool.run(**given) == {**given, "at": {"x": 1, "y": 0.5}, "mode": "fast"}
     for wrong in ({**given, "day": 3}, {**given, "at": {"z": 1}}, {**given, "mode": "odd"}, {}):
         with pytest.raises(InvalidInput):
-            check_arguments(tool, wrong)
+            read_arguments(tool, wrong)
     with pytest.raises(ValueError, match="day"):
         tool.run(**{**given, "day": "no date"})
 
@@ -226,8 +225,25 @@ def test_a_tool_that_cannot_be_is_refused(changed: dict[str, Any]) -> None:
         check_tool(AgentTool(**{**good, **changed}))
 
 
+def test_arguments_are_read_as_models_write_them() -> None:
+    tool = make_tool(
+        "a", "", print,
+        n={"type": "integer", "default": 1}, filter={"type": "object", "default": {}},
+        text={"type": "string", "default": None},
+    )  # fmt: skip
+    wrote = {"n": "5", "filter": '{"year": {"$gte": 2024}}', "text": "5"}
+    read = {"n": 5, "filter": {"year": {"$gte": 2024}}, "text": "5"}
+    assert read_arguments(tool, wrote) == read
+    assert read_arguments(tool, {"n": None, "filter": None, "text": None}) == {}
+    for wrong in ("[" * 100_000, '{"a":' * 100_000, "1" * 100_000, '"text"', "NaN", "[]", ""):
+        with pytest.raises(InvalidInput):
+            read_arguments(tool, {"filter": wrong})
+    with pytest.raises(InvalidInput, match="^a has no argument 'm'; it has n, filter, text$"):
+        read_arguments(tool, {"m": 1})
+
+
 def test_a_schema_leads_nowhere_outside_itself() -> None:
     parameters = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x.json"}}}
     tool = check_tool(AgentTool(name="a", description="", parameters=parameters, run=print))
     with pytest.raises(InvalidInput, match="refers to what it does not hold"):
-        check_arguments(tool, {"a": 1})
+        read_arguments(tool, {"a": 1})

@@ -21,6 +21,7 @@ def make_tool(
     name: str,
     description: str,
     run: Callable[..., Any],
+    /,
     *,
     timeout: float = TOOL_SECONDS,
     **parameters: Mapping[str, Any],
@@ -74,8 +75,38 @@ def check_tool(tool: AgentTool) -> AgentTool:
     return tool
 
 
-def check_arguments(tool: AgentTool, arguments: Mapping[str, Any]) -> None:
-    """Raises: InvalidInput telling what of a call's arguments does not fit the tool's schema."""
+def read_arguments(tool: AgentTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call. A null that no schema admits is one that is left out, and a
+    text that stands for another type is read as JSON: models write both.
+
+    Raises: InvalidInput telling what does not fit the tool's schema.
+    """
+    properties = tool.parameters.get("properties", {})
+    if tool.parameters.get("additionalProperties") is False:
+        for name in arguments:
+            if name not in properties:
+                raise InvalidInput(
+                    f"{tool.name} has no argument {name!r:.60}; it has {', '.join(properties)}"
+                )
+    read = {
+        name: _read(value, properties.get(name, {}).get("type"))
+        for name, value in arguments.items()
+        if value is not None or not isinstance(properties.get(name, {}).get("type"), str)
+    }
+    _check(tool, read)
+    return read
+
+
+def _read(value: Any, kind: Any) -> Any:
+    if not isinstance(value, str) or not isinstance(kind, str) or kind == "string":
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _check(tool: AgentTool, arguments: Mapping[str, Any]) -> None:
     jsonschema = _library()
     from referencing import Registry
     from referencing.exceptions import Unresolvable
@@ -83,7 +114,7 @@ def check_arguments(tool: AgentTool, arguments: Mapping[str, Any]) -> None:
     nothing: Any = Registry()  # a schema refers to nothing outside itself
     validator = jsonschema.Draft202012Validator(tool.parameters, registry=nothing)
     try:
-        wrong = next(validator.iter_errors(dict(arguments)), None)
+        wrong = next(validator.iter_errors(arguments), None)
     except (Unresolvable, RecursionError) as exc:
         raise InvalidInput(f"the schema of {tool.name} refers to what it does not hold") from exc
     if wrong is not None:

@@ -1,0 +1,51 @@
+"""A question of numbers, lists and dates -> rows: one description of each tool, for the agent, the
+MCP server and every other door. A door adds what is its own: how a collection is named, pages, and
+the form of a result."""
+
+from rag_pg.tools.errors import describe_error
+from rag_pg.tools.metadata import METADATA_TOOLS, RULES, SAMPLED, field_row
+from rag_pg.tools.schema import LONGEST_DESCRIPTION, check_tool, make_tool, read_arguments
+from rag_pg.tools.shared import (
+    DETAIL,
+    FILTER,
+    INTEGER,
+    LIMIT,
+    TEXT,
+    Filter,
+    Listed,
+    Schema,
+    SharedTool,
+    Source,
+    listed,
+    row,
+)
+from rag_pg.tools.values import as_json, plain
+from rag_pg.tools.views import VIEW_TOOLS, column_row
+
+__all__ = [
+    "DETAIL",
+    "FILTER",
+    "INTEGER",
+    "LIMIT",
+    "LONGEST_DESCRIPTION",
+    "METADATA_TOOLS",
+    "RULES",
+    "SAMPLED",
+    "TEXT",
+    "VIEW_TOOLS",
+    "Filter",
+    "Listed",
+    "Schema",
+    "SharedTool",
+    "Source",
+    "as_json",
+    "check_tool",
+    "column_row",
+    "describe_error",
+    "field_row",
+    "listed",
+    "make_tool",
+    "plain",
+    "read_arguments",
+    "row",
+]
