@@ -21,6 +21,7 @@ from rag_pg.server.http.service import Service, ServiceOptions
 from rag_pg.version import __version__
 
 PAGE = Path(__file__).parents[1] / "page"
+OPEN = {"/", "/health", "/ready", "/openapi.json"}
 FORM_BYTES = 100_000  # of an upload beside its files
 
 
@@ -61,6 +62,8 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
         max_body=options.max_body,
         max_upload=settings.max_file_bytes + FORM_BYTES,
         timeout=options.timeout,
+        keys=options.keys,
+        open_paths=OPEN | {f"/{one.relative_to(PAGE).as_posix()}" for one in PAGE.rglob("*")},
     )
     return app
 

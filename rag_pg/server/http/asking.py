@@ -13,7 +13,7 @@ from starlette.responses import Response
 from rag_pg.errors import InvalidInput
 from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.service import Asked, answered
+from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import (
     AskBody,
     Count,
@@ -24,7 +24,7 @@ from rag_pg.server.http.shapes import (
 )
 from rag_pg.types import Answer, Event, Facet, Hits, MetadataField, Passage, SearchCheck, to_json
 
-routes = APIRouter(tags=["search"], responses=PROBLEMS)
+routes = APIRouter(tags=["search"], responses=PROBLEMS, dependencies=[needs("read")])
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The answer; with stream, events: search, step, tool_call, tool_result,"
@@ -96,7 +96,7 @@ async def fields(
     return answered(await docs.metadata.describe(filter=wanted, examples=examples))
 
 
-@routes.post("/ask", response_model=Answer, responses=STREAM)
+@routes.post("/ask", response_model=Answer, responses=STREAM, dependencies=[needs("ask")])
 async def ask(call: Asked, body: AskBody) -> Response:
     """An answer from the documents, with citations, or that they do not answer."""
     docs = await call.collection(body.collection)
@@ -118,7 +118,7 @@ def _failed(exc: Exception) -> bytes:
     return event(problem_of(exc), "error")
 
 
-@routes.post("/feedback", response_model=Count)
+@routes.post("/feedback", response_model=Count, dependencies=[needs("ask")])
 async def feedback(call: Asked, body: FeedbackBody) -> Response:
     """Note what somebody says of a logged answer; count is the number of the note."""
     docs = await call.collection(body.collection)

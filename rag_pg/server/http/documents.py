@@ -16,7 +16,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.load import load_bytes
 from rag_pg.server.http.asking import parsed
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.service import Asked, answered
+from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import (
     CollectionBody,
     CollectionRow,
@@ -30,7 +30,8 @@ from rag_pg.server.http.shapes import (
 )
 from rag_pg.types import AddReport, Chunk, CollectionInfo, DocumentVersion, LineChange
 
-routes = APIRouter(tags=["documents"], responses=PROBLEMS)
+routes = APIRouter(tags=["documents"], responses=PROBLEMS, dependencies=[needs("read")])
+WRITES = [needs("write")]
 PAGE_LIMIT = 1000
 # What a browser shows without running anything of it; all else is downloaded.
 SHOWN = frozenset(
@@ -52,7 +53,12 @@ async def list_collections(call: Asked) -> Response:
     return answered([CollectionRow(info=one, stats=stats.get(one.name)) for one in found])
 
 
-@routes.post("/collections", response_model=CollectionInfo, status_code=201)
+@routes.post(
+    "/collections",
+    response_model=CollectionInfo,
+    status_code=201,
+    dependencies=[needs("operate")],
+)
 async def create_collection(call: Asked, body: CollectionBody) -> Response:
     """Make a collection; one that exists with these settings stays as it is."""
     made = await call.rag.collection(body.name, **body.options("name"))
@@ -85,7 +91,7 @@ async def documents(
     return answered(DocumentPage(documents=rows[:limit], next=following))
 
 
-@routes.put("/documents", response_model=PutResult)
+@routes.put("/documents", response_model=PutResult, dependencies=WRITES)
 async def put_document(
     call: Asked, collection: str, uri: str, body: DocumentBody, wait: bool = False
 ) -> Response:
@@ -97,7 +103,7 @@ async def put_document(
     return answered(_put_result(report))
 
 
-@routes.delete("/documents", response_model=Count)
+@routes.delete("/documents", response_model=Count, dependencies=WRITES)
 async def delete_document(call: Asked, collection: str, uri: str) -> Response:
     """Delete a document; count is 0 where there was none."""
     return answered(Count(count=await (await call.collection(collection)).delete(uri)))
@@ -139,7 +145,7 @@ async def difference(
     return answered(await docs.versions.diff(uri, old, new, context_lines=context_lines))
 
 
-@routes.post("/uploads", response_model=PutResult)
+@routes.post("/uploads", response_model=PutResult, dependencies=WRITES)
 async def upload(
     call: Asked,
     collection: Annotated[str, Form()],

@@ -7,12 +7,13 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rag_pg.server.http.keys import Key, find_key
 from rag_pg.server.http.problem import Refused, response_of
 from rag_pg.server.mcp import LOCAL
 
@@ -35,7 +36,8 @@ class Guard:
     for each request to the logger rag_pg.access, without texts.
 
     Args:
-        max_body: bytes, max_upload: of an upload. timeout: seconds.
+        max_body: bytes, max_upload: of an upload. timeout: seconds. keys: one of them has to come,
+            but for open_paths; none: everybody may ask.
     """
 
     def __init__(
@@ -46,10 +48,13 @@ class Guard:
         max_body: int,
         max_upload: int,
         timeout: float,
+        keys: Sequence[Key],
+        open_paths: Collection[str],
     ) -> None:
         self._app = app
         self._hosts = {*LOCAL, *allowed_hosts}
         self._max_body, self._max_upload, self._timeout = max_body, max_upload, timeout
+        self._keys, self._open_paths = keys, open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -73,6 +78,10 @@ class Guard:
             async with asyncio.timeout(self._timeout) as clock:
                 try:
                     self._check_caller(Headers(scope=scope))
+                    if self._keys and scope["path"] not in self._open_paths:
+                        state["key"] = find_key(
+                            self._keys, Headers(scope=scope).getlist("authorization")
+                        )
                     await self._app(scope, self._counted(scope, receive), seen)
                 except Refused as exc:
                     if status:
@@ -87,7 +96,7 @@ class Guard:
             line = {
                 "at": time.time(),
                 "request_id": request_id,
-                "key": state.get("key_id"),
+                "key": state["key"].name if "key" in state else None,
                 "method": scope["method"],
                 "path": getattr(scope.get("route"), "path", ""),
                 "status": status,

@@ -52,5 +52,10 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = scope["app"].state.service
-        app = await service.mcp.of(None, service.rag.sync)
+        key = scope["state"].get("key")
+        if key is not None:
+            key.check_scope("read")
+            key.check_scope("ask")
+        name = None if key is None else key.name
+        app = await service.mcp.of(name, service.rag_of(key).sync)
         await app(scope, receive, send)

@@ -26,10 +26,10 @@ from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import embed_documents, embed_queries
 from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.service import Asked, Call, answered
+from rag_pg.server.http.service import Asked, Call, answered, needs
 from rag_pg.types import Answer
 
-routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS)
+routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS, dependencies=[needs("read")])
 PREFIX = "rag:"
 MOST_INPUTS = 2048
 TITLE_LENGTH = 60
@@ -97,7 +97,7 @@ async def list_models(call: Asked) -> Response:
     return answered({"object": "list", "data": data})
 
 
-@routes.post("/chat/completions", response_model=dict[str, Any])
+@routes.post("/chat/completions", response_model=dict[str, Any], dependencies=[needs("ask")])
 async def chat_completions(call: Asked, body: ChatBody) -> Response:
     """An answer in OpenAI's protocol, with its sources as annotations; with stream, in chunks."""
     turns = [one for one in body.messages if one.role in ("user", "assistant")]

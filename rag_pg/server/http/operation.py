@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from rag_pg.errors import RagError
 from rag_pg.server.http.problem import PROBLEMS, Refused
-from rag_pg.server.http.service import Asked, answered
+from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import Count, Health, QueriesBody, RetryBody
 from rag_pg.types import (
     Calibration,
@@ -32,8 +32,8 @@ from rag_pg.types import (
 )
 from rag_pg.version import __version__
 
-routes = APIRouter(tags=["operation"], responses=PROBLEMS)
-quality = APIRouter(tags=["quality"], responses=PROBLEMS)
+routes = APIRouter(tags=["operation"], responses=PROBLEMS, dependencies=[needs("operate")])
+quality = APIRouter(tags=["quality"], responses=PROBLEMS, dependencies=[needs("operate")])
 probes = APIRouter(tags=["health"], responses=PROBLEMS)
 
 

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.server.http.openai import shown_score
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.service import Asked, answered
+from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.types import without_none
 
-routes = APIRouter(tags=["other programs"], responses=PROBLEMS)
+routes = APIRouter(tags=["other programs"], responses=PROBLEMS, dependencies=[needs("read")])
 MOST_DOCUMENTS = 1000
 PATTERN = re.compile(r"[\\%_]")
 Condition = Callable[[Any], dict[str, Any]]

@@ -19,6 +19,7 @@ from rag_pg.client import AsyncCollection, AsyncRag
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import Reranker
 from rag_pg.server.http.events import Events, until_gone
+from rag_pg.server.http.keys import Key
 from rag_pg.server.http.mcp import McpServers
 from rag_pg.server.http.problem import Refused
 from rag_pg.server.http.shapes import Body
@@ -36,7 +37,8 @@ class ServiceOptions:
     dsn: as of `Rag`. allowed_hosts: names by which clients may call it beside those of this
     machine. answers_at_once: others wait, most_waiting of them. timeout: seconds until a response
     begins. max_body: bytes of a request, but for uploads. rerank: what reranks where a request
-    wants it. sources: whether the sources stand under the text of a chat's answer.
+    wants it. sources: whether the sources stand under the text of a chat's answer. keys: who may
+    ask; none: everybody.
     """
 
     dsn: str | None = None
@@ -47,6 +49,7 @@ class ServiceOptions:
     max_body: int = 2_000_000
     rerank: str | Reranker | None = None
     sources: bool = True
+    keys: Sequence[Key] = ()
 
 
 class Gate:
@@ -87,6 +90,16 @@ class Service:
     rag: AsyncRag = field(init=False)
     gate: Gate = field(init=False)
     mcp: McpServers = field(init=False)
+    _clients: dict[str, AsyncRag] = field(init=False, default_factory=dict)
+
+    def rag_of(self, key: Key | None) -> AsyncRag:
+        """Return the client with the rights of a key; one for each, so that it keeps what it has
+        read of collections."""
+        if key is None or not key.database_settings:
+            return self.rag
+        if key.name not in self._clients:
+            self._clients[key.name] = self.rag.with_settings(key.database_settings)
+        return self._clients[key.name]
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -171,9 +184,26 @@ class Call:
         return await self.until_gone(turn())
 
 
+def key_of(request: Request) -> Key | None:
+    """Return the key that the guard found."""
+    key: Key | None = request.scope["state"].get("key")
+    return key
+
+
+def needs(scope: str) -> Any:
+    """Return what lets a route be called only by keys of a scope."""
+
+    async def check(request: Request) -> None:
+        key = key_of(request)
+        if key is not None:
+            key.check_scope(scope)
+
+    return Depends(check)
+
+
 async def _call(request: Request) -> Call:
     service: Service = request.app.state.service
-    return Call(request=request, service=service, rag=service.rag)
+    return Call(request=request, service=service, rag=service.rag_of(key_of(request)))
 
 
 Asked = Annotated[Call, Depends(_call)]
