@@ -118,12 +118,12 @@ types: $(VENV)/.test ## mypy, strict, tests and benchmarks included
 check: lint types test ## everything a change must pass
 
 docs: $(VENV)/.demo ## write the reference from comments in the database, indexes and tables of pages
-	$(BIN)/python docs/generate_sql_api.py
-	$(BIN)/python docs/generate_contributing.py
-	$(BIN)/python docs/generate_async.py
-	$(BIN)/python docs/generate_decisions.py
-	$(BIN)/python docs/generate_guides.py
-	$(BIN)/python docs/generate_openapi.py
+	$(BIN)/python scripts/generate_sql_api.py
+	$(BIN)/python scripts/generate_contributing.py
+	$(BIN)/python scripts/generate_async.py
+	$(BIN)/python scripts/generate_decisions.py
+	$(BIN)/python scripts/generate_guides.py
+	$(BIN)/python scripts/generate_openapi.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py

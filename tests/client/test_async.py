@@ -75,7 +75,7 @@ def test_the_calls_of_namespaces_are_among_them() -> None:
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    path = ROOT / "docs" / "generate_async.py"
+    path = ROOT / "scripts" / "generate_async.py"
     spec = importlib.util.spec_from_file_location("generate_async", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -265,7 +265,7 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
 
 def generator() -> ModuleType:
     spec = importlib.util.spec_from_file_location(
-        "generate_sql_api", ROOT / "docs" / "generate_sql_api.py"
+        "generate_sql_api", ROOT / "scripts" / "generate_sql_api.py"
     )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -31,7 +31,7 @@ def blocks(language: str) -> list[str]:
 
 
 def generator() -> ModuleType:
-    path = ROOT / "docs" / "generate_openapi.py"
+    path = ROOT / "scripts" / "generate_openapi.py"
     spec = importlib.util.spec_from_file_location("generate_openapi", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

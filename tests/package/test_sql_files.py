@@ -24,7 +24,7 @@ def files() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def generator() -> Any:
-    path = Path(__file__).parents[2] / "docs" / "generate_sql_api.py"
+    path = Path(__file__).parents[2] / "scripts" / "generate_sql_api.py"
     spec = importlib.util.spec_from_file_location("generate_sql_api", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,7 +1,7 @@
 """Write docs/reference/openapi.json, and the table of routes in docs/guides/serve.md, from the
 service.
 
-python docs/generate_openapi.py    `make docs` runs it; a test compares what it would write
+python scripts/generate_openapi.py    `make docs` runs it; a test compares what it would write
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_pg.server.http import ServiceOptions, make_app
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 SCHEMA = DOCS / "reference" / "openapi.json"
 GUIDE = DOCS / "guides" / "serve.md"
 TABLE = re.compile(r"(?<=<!-- routes, written by make docs -->\n).*?(?=<!-- end -->)", re.DOTALL)

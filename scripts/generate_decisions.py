@@ -1,6 +1,6 @@
 """Write docs/decisions/README.md: the decisions of each page there, overtaken ones marked.
 
-python docs/generate_decisions.py    `make docs` runs it; a test compares what it would write
+python scripts/generate_decisions.py    `make docs` runs it; a test compares what it would write
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent / "decisions"
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "decisions"
 PAGE = FOLDER / "README.md"
 HEAD = """# Decisions
 

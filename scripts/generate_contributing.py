@@ -1,7 +1,7 @@
 """Write the table of CONTRIBUTING.md that shows where ten public SQL functions are, in SQL,
 in Python and in the tests.
 
-python docs/generate_contributing.py    `make docs` runs it; a test compares what it would write
+python scripts/generate_contributing.py    `make docs` runs it; a test compares what it would write
 """
 
 from __future__ import annotations

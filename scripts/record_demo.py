@@ -1,6 +1,6 @@
 """Run `rag-pg demo` and write what it prints to docs/demo.svg, the picture in README.md.
 
-python docs/record_demo.py    after a change of the demo's output; on an embedded server of its own
+python scripts/record_demo.py    after a change of what the demo prints; on an embedded server
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-TARGET = Path(__file__).parent / "demo.svg"
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "docs" / "demo.svg"
 WIDTH = 108
 
 
@@ -33,7 +34,7 @@ def main() -> None:
     try:
         done = subprocess.run(
             [*run, "demo"],
-            cwd=TARGET.parents[1],
+            cwd=ROOT,
             env=environment,
             capture_output=True,
             text=True,

@@ -3,7 +3,7 @@
 The table at the end of sql/README.md is written, too:
 each file, its first line, its public functions.
 
-python docs/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
+python scripts/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rag_pg import errors
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
 
-TARGET = Path(__file__).parent / "reference" / "sql-api.md"
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "reference" / "sql-api.md"
 MAP = schema.share("sql") / "README.md"
 
 # What a topic is about; which functions are in it, and in which circle, say their comments.

@@ -1,7 +1,7 @@
 """Write what `AsyncRag` and `AsyncCollection` have of the synchronous client, namespaces included,
 into rag_pg/client/aio.py.
 
-python docs/generate_async.py    `make docs` runs it; a test compares what it would write
+python scripts/generate_async.py    `make docs` runs it; a test compares what it would write
 """
 
 from __future__ import annotations

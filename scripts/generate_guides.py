@@ -4,7 +4,7 @@ A guide has the marks `<!-- written by make docs: Collection.search -->` and `<!
 the table of the arguments of a method, of the fields of a class such as Settings, or of what the
 classes and their namespaces have.
 
-python docs/generate_guides.py    `make docs` runs it; a test compares what it would write
+python scripts/generate_guides.py    `make docs` runs it; a test compares what it would write
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 
 from rag_pg import Collection, Rag, Settings
 
-GUIDES = Path(__file__).resolve().parent / "guides"
+GUIDES = Path(__file__).resolve().parents[1] / "docs" / "guides"
 TABLE = re.compile(
     r"(?<=<!-- written by make docs: )([\w.]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL
 )
