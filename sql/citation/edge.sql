@@ -27,9 +27,9 @@ AS $$
 DECLARE
     _space CONSTANT text := rag._unseen();
     -- quotation marks and brackets
-    _marks CONSTANT text := E'"''`|\\u00AB\\u00B4\\u00BB\\u02BC\\u05F3\\u05F4'
-        '\\u2018-\\u201F\\u2032\\u2033\\u2039\\u203A\\u3008-\\u3011'
-        '\\u3014-\\u301B\\u301D-\\u301F\\uFF02\\uFF07';
+    _marks CONSTANT text := E'"''`|\\u00AB\\u00B4\\u00BB\\u02B9\\u02BB-\\u02BD\\u055A\\u05F3'
+        '\\u05F4\\u2018-\\u201F\\u2032\\u2033\\u2035\\u2036\\u2039\\u203A\\u3008-\\u3011'
+        '\\u3014-\\u301B\\u301D-\\u301F\\uA78C\\uFF02\\uFF07\\uFF40';
     _dots CONSTANT text := E'\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]';
     -- emphasis of the whole
     _bare CONSTANT text := CASE WHEN left(ltrim(quote), 1) IN ('*', '_') THEN regexp_replace(quote,
@@ -63,7 +63,8 @@ AS $$
 BEGIN
     RETURN length(word) < 2
         -- also stop words, in one language or another
-        OR word = ANY ('{am,da,em,ha,in,ma,mes,mia,min,mio,mi,per,por,pour,ton,var}')
+        OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen,som'
+            ',ton,var,vi,раз}')
         OR NOT (ts_lexize('pg_catalog.english_stem', word) = '{}'
             OR ts_lexize('pg_catalog.german_stem', word) = '{}'
             OR ts_lexize('pg_catalog.french_stem', word) = '{}'
@@ -108,24 +109,27 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
     '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
     '|(?:between|zwischen|entre|между) [^ ]+'
-    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]');
+    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
+    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+    ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])');
 
 COMMENT ON FUNCTION rag._parts_range IS
-$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10) of a form.$$;
+$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product (5 x 10) or
+an amount of two units (5 h 30 min) of a form.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN shape ~ E'[^ BUN(),]\x03[^ BUN(),]'
-    AND shape !~ E'(^|[ BUN(),])[.:;!?''*_-]+\x03[^0$+%.-]'
+    AND shape !~ E'(^|[ BUN(),])(?:[:;?''*_-]|[.!]{2,})+\x03[^0$+%.-]'
         '|\x03[.:;!?''*_]+($|[ BUN(),])|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
-    OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,0'
-        '|(^|[ 0])\\^[^^]+\\^ *\x03 *[0N]|0 *\x03 *:*[%$+^/~]'
+    OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,[+$-]*0'
+        '|(^|[ 0])\\^[^^0N]*[0N][^^]*\\^ *\x03 *[0N]|0 ?%\x03 ?0+[''%B]|0 *\x03 *:*[%$+^/~]'
         '|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
-        '|\\( ?\x03 ?[$]? ?[0.,]+ ?\\)|[-+~*/$]\\^? *\x03[$ (]*[.,]?0'
+        '|\\( ?\x03[$0., -]*0[$0., -]*\\)|[-+~*/$]\\^? *\x03[$ (]*[.,]?0'
         '|[^] BUN(),.:;!?''*_$+%^~/-](([()]*\x03[()]+|[()]+\x03)[^] BUN(),.:;!?''*_$+%^~/0-]'
-        '|[()]*\\)\x03[()]*0)';
+        '|[()]*\\)\x03[()]*0|[()]*\x03[()]*\\)[()]*0)';
 
 COMMENT ON FUNCTION rag._is_inside IS
 $$Whether the character 3 stands inside a token of a text, given in the classes of rag._quote_shape:
@@ -144,8 +148,8 @@ BEGIN
         OR shape ~ E'[^ ]\x03,0|0\x03'''  -- ,5 is a number, and 5' are feet
         OR shape ~ E'0[^\x03]*\x03.*0'
             AND rag._parts_range(right(before, 40) || E'\x03' || left(quoted, 40))
-        -- an ordinal of Chinese
-        OR right(rtrim(before), 1) = '第' AND shape ~ E'\x03[N0]'
+        -- an ordinal of Chinese, a section, a sign in words
+        OR shape ~ E'\x03[N0]' AND before ~ '(第|§|minus|минус) ?$'
         OR right(before, 1) <> ' ' AND before <> '' AND rag._is_mark(quoted)
         -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
         OR ascii(right(rtrim(before), 1)) >= 3584 AND shape ~ E'\x03[^ B(),]' AND before ~ (
@@ -171,6 +175,9 @@ DECLARE
     _next CONSTANT text := left(ltrim(split_part(shape, E'\x03', 2)), 1);
 BEGIN
     RETURN rag._is_inside(shape)
+            -- the mark of a note is no part of the word before it; 20 metre² is one
+            AND shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}\x03'
+                '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])'
         OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
         -- ca n't, as some programs leave it
         OR left(after, 4) LIKE ' %''t%' AND after ~ '^ n?''t([^a-z]|$)'
@@ -180,11 +187,12 @@ BEGIN
         OR shape ~ E'0[^\x03]*\x03.*0'
             AND rag._parts_range(right(quoted, 40) || E'\x03' || left(after, 40))
         -- a number without its unit
-        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?[0^]\x03('
+        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0\\^?\x03('
             ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
             AND (_next IN ('U', 'N')
                 OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))
-                AND NOT rag._is_dated(quoted))
+                AND NOT rag._is_dated(quoted)
+                AND NOT (after LIKE ' in %' AND shape ~ E'[$] ?[0.,]+\x03'))
         OR rag._is_mark(after)
         -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
         -- or half of a syllable
@@ -255,7 +263,9 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (before || E'\x03' || after) ~* (E'(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_'
     || rag._unseen() || E']+(?:januar|februar|m\u00E4rz|mars|marts|april|ma[ij]|jun[ij]|jul[ij]'
-    '|august|september|oktober|november|de[zsc]ember|jahrh)');
+    '|august|september|oktober|november|de[zsc]ember|jahrh)')
+    OR (before || E'\x03' || after) ~ (E'(?:^|[ \\n])(?:der|die|das|dem|den|des|im|zum|vom|beim) '
+    '[0-9]{1,2}(?:[.]\x03|\x03[.]) [A-Z\u00C4\u00D6\u00DC]');
 
 COMMENT ON FUNCTION rag._parts_ordinal IS
 $$Whether the edge between two texts, as they stand, parts an ordinal from what it counts (2. Mai,
@@ -291,6 +301,9 @@ BEGIN
         _before := regexp_replace(substr(original, greatest(0, start - 400) + 1, least(start, 400)),
             E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
             '[\\t >]*[-*+>][\\t ]+$', E'\\1');
+    END IF;
+    IF left(_after, 2) = '](' THEN  -- behind the text of a link
+        _after := regexp_replace(_after, E'^\\]\\([^ ()]*[/#.:][^ ()]*(?:[)]|$)', '');
     END IF;
     IF right(_before, 12) || E'\x03' || left(_slice, 12) ~ _number
             AND rag._parts_amount(right(_before, 12), left(_slice, 12))

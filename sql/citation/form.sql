@@ -95,8 +95,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN octet_length(original) = length(original)
     THEN lower(regexp_replace(replace(replace(original, ' ', ''), E'\n', ''),
         '[\x01-\x20\x7F*_`''-]+', '', 'g'))
-    ELSE translate(lower(normalize(regexp_replace(regexp_replace(
-        translate(original, 'İ ', 'i'),
+    ELSE replace(replace(lower(normalize(regexp_replace(regexp_replace(
+        replace(original, 'İ', 'i'),
         '[\x01-\x20*_`''\u007F-\u00A0\u00AD\u00B4\u02B9\u02BB-\u02BD\u034F\u055A\u058A\u05BE\u05F3'
         '\u061C\u115F\u1160\u1400\u1680\u17B4\u17B5\u1806\u180B-\u180F\u2000-\u2015\u2018-\u201B'
         '\u2028-\u202F\u2032\u2035\u2039\u203A\u2043\u205F-\u206F\u2212\u2E17\u2E1A\u2E3A\u2E3B'
@@ -104,7 +104,7 @@ RETURN CASE WHEN octet_length(original) = length(original)
         '\uFEFF\uFF07\uFF0D\uFFA0\uFFF0-\uFFF8\U00010EAD\U0001BCA0-\U0001BCA3'
         '\U0001D173-\U0001D17A\U000E0000-\U000E0FFF-]+', '', 'g'),
         '[\u00AB\u00BB\u05F4\u201C-\u201F\u2033\u2036\u301D-\u301F\uFF02]', '"', 'g'),
-        NFKD)), 'ς ', 'σ')
+        NFKD)), 'ς', 'σ'), ' ', '')
     END;
 
 COMMENT ON FUNCTION rag._quote_skeleton IS
@@ -161,7 +161,7 @@ BEGIN
             _text := regexp_replace(_text, E'[\\u00B4\\u02B9\\u02BB-\\u02BD\\u055A\\u05F3'
                 '\\u2018-\\u201B\\u2032\\u2035\\u2039\\u203A\\uA78C\\uFF07]',
                 '''', 'g');
-            _text := translate(_text, E'İ\u00AD', 'i');
+            _text := replace(replace(_text, 'İ', 'i'), chr(173), '');
         END IF;
         IF strpos(_text, '"') > 0 AND _text ~ E'[\\u05D0-\\u05EA]\x03?"' THEN
             -- the mark of an abbreviation
@@ -198,7 +198,7 @@ BEGIN
                 '\\u0385\\u1FBD\\u1FBF-\\u1FC1\\u1FCD-\\u1FCF\\u1FDD-\\u1FDF\\u1FED\\u1FEE'
                 '\\u1FFD\\u1FFE\\u2017\\u203E\\uFE49-\\uFE4C\\uFFE3])', E'\\uFDD0\\1', 'g');
         END IF;
-        _text := replace(translate(lower(normalize(_text, NFKD)), 'ς', 'σ'),
+        _text := replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'),
             E'\uFDD0 ', E'\uFDD0');
         IF _text ~ E'[\\u0E01-\\u0EFF\\u1000-\\u11FF\\u1780-\\u17DD\\u3005-\\u9FFF\\uA9E0-\\uAA7F'
             '\\uF900-\\uFAFF\\U00020000-\\U000323AF]' THEN
@@ -224,8 +224,8 @@ BEGIN
         END IF;
     END IF;
     IF _text ~ '[0-9] %| [.,:]' THEN
-        _text := regexp_replace(_text, E'(?<=[0-9]) (?=%)| (?=[.,]([^0-9\x03]|$))'
-            '| (?=:([ \x03]|$))', '', 'g');
+        _text := regexp_replace(_text,
+            E'(?<=[0-9]) (?=%)| (?=[.,:]\x03?([^0-9a-z\x03]|$))', '', 'g');
     END IF;
     IF strpos(_text, '"') > 0 THEN
         _text := replace(replace(_text, ' "', '"'), '" ', '"');

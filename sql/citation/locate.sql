@@ -53,6 +53,7 @@ DECLARE
     _step integer := 0;
     _count integer;
     _block text;
+    _piece text;
 BEGIN
     FOREACH _skeleton IN ARRAY skeletons LOOP
         EXIT WHEN length(_skeleton) > _left;
@@ -69,7 +70,8 @@ BEGIN
         _step := _step + 1;
         _part := CASE WHEN _step < 8 AND _total > 0
             THEN greatest(1, least(_size - 1, _left * _size / _total)) ELSE _size / 2 END;
-        _count := length(rag._quote_skeleton(substr(_block, _start - _first + 1, _part)));
+        _piece := substr(_block, _start - _first + 1, _part);
+        _count := length(rag._quote_skeleton(_piece));
         IF _count > _left THEN
             _size := _part;
             _total := _count;
@@ -184,8 +186,7 @@ AS $$
 DECLARE
     _space CONSTANT text := '[' || rag._unseen() || ']+';
     -- Taken out of its storage once; 3 is the edge of a quotation.
-    _original CONSTANT text := rag._bound_marks(
-        rag._decode_entities(replace(original, E'\x03', E'\x04')));
+    _original text := rag._decode_entities(replace(original, E'\x03', E'\x04'));
     _quote text;
     _core text;
     _quoted text;
@@ -203,9 +204,10 @@ BEGIN
     IF octet_length(quote) > 4 * octet_length(_original) + 4000 THEN
         RETURN;
     END IF;
-    _quote := regexp_replace(
-        rag._bound_marks(rag._decode_entities(replace(quote, E'\x03', E'\x04'))),
-        '^' || _space || '|' || _space || '$', '', 'g');
+    _original := rag._bound_marks(_original);
+    _quote := rag._decode_entities(replace(quote, E'\x03', E'\x04'));
+    _quote := rag._bound_marks(_quote);
+    _quote := regexp_replace(_quote, '^' || _space || '|' || _space || '$', '', 'g');
     _core := rag._quote_core(_quote);
     _quoted := rag._quote_skeleton(_core);
     -- White space and invisible characters prove nothing.

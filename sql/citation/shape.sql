@@ -183,6 +183,8 @@ BEGIN
             '$', 'g');
     END IF;
     _shape := translate(_shape, '〇一七万三两九二五亿億兆兩八六十千卅四廿百萬零', 'NNNNNNNNNNNNNNNNNNNNNNN');
+    -- Katakana, which make words, with the mark of its voice
+    _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE])[\\u3099\\u309A]', E'\\1', 'g');
     RETURN regexp_replace(_shape, rag._unspaced_letter(), 'U', 'g');
 END
 $$;

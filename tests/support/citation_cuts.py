@@ -104,6 +104,18 @@ SAID = {
     "Hebrew abbreviation": 'הארכיון של צה|"ל שומר את הכל',
     "Chinese ordinal": "价格为第[十五条规定的金额不含任何税费",
     "Indian figures": "the price is १२,|३४ for all of it",
+    "section": "it is told by § [{n} of the law in all",
+    "interval": "the value is in ([{n}, 99] in all of them",
+    "sign in words": "the result was minus [{n} degrees in May",
+    "two units": "it lasts {n} h| 30 min in all of them",
+    "degrees and minutes": "the place is at {n}°] 30′ in the north",
+    "product in letters": "the room has {n} x [10 metres of floor",
+    "name with a dot": "they write all of it in .[NET in May",
+    "negation of code": "you have to set it to ![enabled in May",
+    "ordinal of a noun": "das ist der {n}.] Tag in der Stadt",
+    "times": "цена выросла в {n}] раз за этот год",
+    "metres": "the area is {n}] metre² of the floor",
+    "squared": "the area is {n} metre]² of the floor",
 }
 
 

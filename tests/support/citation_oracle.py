@@ -43,15 +43,20 @@ def _rules(*rules: str) -> list[re.Pattern[str]]:
 # What no edge stands inside, in kinds of characters; what none ends in before a function word.
 TOKENS = _rules(
     "[^ puvjqhb-](?:[^ puvhb]*[^ puvjqhb-])?", "[^ ][vm]+", "h+", "[^ pub]- +[^ pub]", "[lmn]b+l",
-    "n[. ]?n", "n ?-+ ?n", "[s-][s -]*n", "n ?[sc]", "[j-]+[ns]",
+    "n[. ]?n", "n ?-+ ?n", "[s-][s -]*n", "n ?[sc]", "[j-]+[ns]", "h ?n",
 )  # fmt: skip
 UNITS = _rules("(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]", "h*[nh] ?[uh]")
 WORDS = _rules(
     f"(?:[不未無无没沒非第]|ไม่) ?{_UNSPACED}", "[ぁ-ヿ一-鿿][ぁ-ゟ]*?(?:ない|なか|ませ|ず|ぬ)",
-    r"\([^\w()]*\d[\d.,]*[^\w()]*\)(?: \w+)?", r"\d (?:[kcm]m|[mk]g)\b", r"\d,\d",
+    r"\([^\w()]*\d[\d.,]*[^\w()]*\)(?: \w+)?", r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d",
     r"\b(?:chf|eur|usd|gbp) \d", r"""\d(?:'| ?")""",
-    r"\d (?:to|or|à|a|ou|o) \d", r"between \S+ and \d",
+    r"\d (?:to|or|à|[aª]|ou|[oº]) \d", r"between \S+ and \d", r"\w[)\]}]+\d", r"\d ?[xˣⅹ] ?\d",
+    r"(?:§|\bminus) ?\d", r"(?<!\S)[.!]\w", r"\d ?[%°] ?\d+ ?['\"%]",
+    r"\d ?(?:h|ft|kg|lb) ?\d+ ?(?:min|in|g|oz)\b", r"\d h \d\d\b",
+    r"\b(?:der|die|das|dem|den|des|im|zum|vom|beim) \d\d?\. \w",
 )  # fmt: skip
+BEGINS = _rules(r"[(\[{] ?[-$\d.,](?=[-$\d., ]*[)\]}])")  # (5, 10]
+NOTES = re.compile(r"(?:^|[^\d ] )([^\W\d_]{4,})(?=(?:[⁰¹²³⁴-⁹]+|<sup>\d+</sup>)(?!\w))")
 _DATED = re.compile(r"\b(?:year|jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec)[\w ,]* \d{4}$")
 
 
@@ -60,10 +65,16 @@ def _one(c: str) -> str:
     """A character as it is compared: ligatures apart, one kind of dash and quotation mark."""
     how, whole = decomposition(c).split(" ")[0], normalize("NFKC", c)
     letters = how in ("<compat>", "<circle>") and whole.isalpha()
-    kept = category(c) == "Nl" and whole.isascii()  # Roman numerals
-    symbol = category(c) == "Pc" or (how == "<compat>" and category(c) == "So")
-    c = whole if (letters and not kept) or symbol or (how and how in _SHAPES) else c
-    return _SAME.get(c, "-" if category(c[0]) == "Pd" else c)
+    kept = (  # ①, ˙ and Ⅵ
+        category(c) == "No" or whole[0] == " " or (category(c) == "Nl" and whole.isascii())
+    )
+    symbol = category(c) == "Pc" or (how == "<compat>" and category(c) in ("So", "Po"))
+    c = (
+        whole
+        if c not in _SAME and not kept and (letters or symbol or (how and how in _SHAPES))
+        else c
+    )
+    return "".join(_SAME.get(one, "-" if category(one) == "Pd" else one) for one in c)
 
 
 @cache
@@ -71,11 +82,23 @@ def _kind(c: str) -> str:
     """n number, h numeral of Chinese, u letter and v mark of a script without spaces, m mark, l
     letter, s sign, c per cent, b bracket, j and q in and between words, p only between them."""
     group, raised = category(c)[0], "<su" in decomposition(c)
-    if c in "〇゛゜" or (re.match(_UNSPACED, c) and group in "LM"):
+    if c == "〇":
+        return "h"
+    if c in "゛゜" or (re.match(_UNSPACED, c) and group in "LM"):
         return "v" if group == "M" else "u" if numeric(c, None) is None else "h"
     if c.isspace():
         return " "
-    others = "n" if raised else "s" if category(c) in ("Sm", "Sc") else "p" if group == "P" else "l"
+    others = (
+        "l"
+        if raised and group == "P"
+        else "n"
+        if raised and group != "S"
+        else "s"
+        if category(c) in ("Sm", "Sc")
+        else "p"
+        if group == "P"
+        else "l"
+    )
     if group in "NM":
         others = "l" if category(c) == "Nl" and decomposition(c) else group.lower()
     elif group not in "PS":
@@ -84,7 +107,7 @@ def _kind(c: str) -> str:
 
 
 def _joins(c: str) -> bool:
-    return _kind(c) in "ulmvh" or (c > "\x7f" and _kind(c) in "sj")
+    return (_kind(c) in "ulmvh" and c not in "\\&@#") or (c > "\x7f" and _kind(c) in "sj")
 
 
 def _form(text: str) -> str:
@@ -135,6 +158,8 @@ def proves(source: str, quote: str) -> bool:
     text, asked = _form(source), _form(quote)
     kinds = "".join(map(_kind, text))
     inside = {place for place, _ in _inside(TOKENS, kinds) | _inside(WORDS, text)}
+    begins = {place for place, _ in _inside(BEGINS, text)}
+    notes = {m.end(1) for m in NOTES.finditer(text) if set(kinds[slice(*m.span(1))]) <= {*"lm"}}
     units = {
         place
         for place, last in _inside(UNITS, kinds)
@@ -143,7 +168,7 @@ def proves(source: str, quote: str) -> bool:
     }
     bare = re.sub(r"^(?:[-*+•>#]+ (?!\d))?[\"'(\[{.,;:!?]*|(?: -|[\"')\]}.,;:!?。 ])*$", "", asked)
     return len(asked) >= 12 and any(
-        m.start(1) not in inside and m.end(1) not in inside | units
+        m.start(1) not in inside | begins and m.end(1) not in (inside - notes) | units
         for some in {asked, bare}
         for m in re.finditer(f"(?=({_pattern(some)}))", text)
     )
