@@ -63,8 +63,8 @@ AS $$
 BEGIN
     RETURN length(word) < 2
         -- also stop words, in one language or another
-        OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen,som'
-            ',ton,var,vi,раз}')
+        OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
+            ',som,ton,var,vi,раз}')
         OR NOT (ts_lexize('pg_catalog.english_stem', word) = '{}'
             OR ts_lexize('pg_catalog.german_stem', word) = '{}'
             OR ts_lexize('pg_catalog.french_stem', word) = '{}'

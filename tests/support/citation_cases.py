@@ -304,7 +304,8 @@ def _stretch(text: str, quote: str, others: Sequence[str], rng: random.Random) -
         return None
     start = rng.randrange(len(words) - 6)
     part = " ".join(words[start : start + rng.randrange(6, len(words) - start + 1)])
-    if re.match(r"\d", part) or re.search(r"\d\W?$", part) or len(part) < 14:
+    # beside a number it may be cut from an amount or a range
+    if re.match(r"\W*\d|%", part) or re.search(r"\d\W*(?: \w{1,4})?$", part) or len(part) < 14:
         return None
     return Case(kind="stretch", source=text, quote=part.rstrip(",;:-–—("), honest=True)
 
