@@ -39,10 +39,11 @@ _BEGINS = re.compile(
 _CLOSES = re.compile(
     r"(?:\[\d{1,6}(?:,[ ]?\d{1,6})*(?:\]|,?\Z)|[)\]}>\"'*_~.,;:!?`|\\]|\W(?<![\x00-\x7f]))*\Z"
 )
-_ENDS = re.compile(r"[)\]}\"'|`]|[^\w\x00-\x7f]")  # an address is over here, whatever follows
-_RUN = re.compile(r"[^\s<>]*")
+_ENDS = re.compile(r"[()\]}\"'|`]|[^\w\x00-\x7f]")  # an address is over here, whatever follows
+_RUN = re.compile(r"[^\s<>]{0,4096}")  # what is longer is no address that anybody opens
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _MOST_ENDS = 20
+_LONGEST_CLOSE = 200  # characters of what stands behind an address
 
 
 def normal_address(address: str) -> str:
@@ -128,15 +129,17 @@ def _run(text: str, start: int) -> str:
 def _ends(run: str) -> Iterator[int]:
     """Yield the lengths of what of a run may be an address, the longest first."""
     ends = [len(run)]
-    closes = next((m.start() for m in _CLOSES.finditer(run)), len(run))
+    closes = _closes(run)
     ends += range(len(run) - 1, max(closes, len(run) - _MOST_ENDS) - 1, -1)
-    ends += [match.start() for match in _ENDS.finditer(run) if _is_whole(run, match.start())]
+    opened = 0
+    for match in _ENDS.finditer(run):
+        if match[0] == "(":
+            opened += 1
+            continue
+        if match[0] != ")" or opened <= 0:  # a bracket that was opened in the address is of it
+            ends.append(match.start())
+        opened -= match[0] == ")"
     return iter(sorted(set(ends), reverse=True)[:_MOST_ENDS])
-
-
-def _is_whole(run: str, end: int) -> bool:
-    """Whether a bracket that closes behind run[:end] is none of the address."""
-    return run[end] != ")" or run.count("(", 0, end) <= run.count(")", 0, end)
 
 
 def known_length(run: str, known: Known) -> int:
@@ -147,9 +150,15 @@ def known_length(run: str, known: Known) -> int:
 
 def foreign_length(run: str) -> int:
     """Return how much of a run is an address, without the marks that close a sentence."""
-    closes = next((m.start() for m in _CLOSES.finditer(run)), len(run))
+    closes = _closes(run)
     wide = re.search(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]", run)
     return min(closes, wide.start() if wide else closes) or len(run)
+
+
+def _closes(run: str) -> int:
+    """The offset of what stands behind an address."""
+    last = _CLOSES.search(run, max(0, len(run) - _LONGEST_CLOSE))
+    return last.start() if last else len(run)
 
 
 def is_closed(rest: str) -> bool:
