@@ -28,7 +28,7 @@ SELECT rag.min_api_version()$$;
 CREATE OR REPLACE FUNCTION rag.version()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '0.1.0';
+RETURN '0.2.0.dev0';
 
 COMMENT ON FUNCTION rag.version IS
 $$The release of rag_pg that installed these functions.

@@ -15,6 +15,7 @@ from rag_pg import InvalidInput, NotFound, Rag
 from rag_pg.cli.app import app
 from rag_pg.cli.options import open_collection
 from rag_pg.db import Database
+from rag_pg.version import __version__
 
 Run = Callable[..., Result]
 
@@ -188,7 +189,7 @@ def test_help_is_one_screen_by_topic_and_the_version_is_told(run: Run) -> None:
     assert sorted(listed) == sorted(root.commands)  # type: ignore[attr-defined]
     assert "--install-completion" in lines[-1]
     assert run("add", "-h").exit_code == 0
-    assert run("--version").stdout == "rag-pg 0.1.0\n"
+    assert run("--version").stdout == f"rag-pg {__version__}\n"
 
 
 @pytest.mark.one_database

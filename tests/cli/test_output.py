@@ -18,6 +18,7 @@ from rag_pg.cli.app import app
 from rag_pg.cli.demo import TOY_CHARACTERS, _begin
 from rag_pg.cli.terminal import visible
 from rag_pg.types import Event
+from rag_pg.version import __version__
 
 ODD = "2001:db8:a:b:1 :date: [bold]x[/bold] [red] 漢字 שלום é 👩‍👩‍👧 \x1b[31mred\x1b[0m \u202eevil"
 WORD = "oddities"  # in the text, to be searched for
@@ -120,7 +121,7 @@ def test_documents_are_listed_by_the_beginning_of_their_uris(run: Callable[..., 
 def test_status_tells_workers_and_findings_beside_its_table(run: Callable[..., Result]) -> None:
     shown = run("status")
     assert [line.split("\t")[0] for line in shown.stdout.splitlines()] == ["odd"]
-    assert "release 0.1.0: revision " in shown.stderr
+    assert f"release {__version__}: revision " in shown.stderr
     assert "worker: none was seen" in shown.stderr
     assert "finding dead jobs: 1 of collection 'odd'" in shown.stderr
     assert run("status", "--json").stderr == ""

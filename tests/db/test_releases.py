@@ -19,6 +19,7 @@ from rag_pg.db import schema
 from rag_pg.db.connection import API_VERSION
 from rag_pg.db.database import Database
 from rag_pg.db.schema.revisions import newest_revision
+from rag_pg.version import __version__
 
 BEFORE_RELEASES = "90696d9"
 FUNCTIONS = (
@@ -28,8 +29,8 @@ REVISION = '''"""A column that the next release adds."""
 
 from alembic import op
 
-revision = "0002_added"
-down_revision = "0001_schema"
+revision = "9999_added"
+down_revision = "HEAD"
 
 
 def upgrade() -> None:
@@ -113,13 +114,13 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
         "0.2.0",
         api=(API_VERSION, API_VERSION + 1),
         changes={**CHANGES, **ADDED},
-        files={"alembic/versions/0002_added.py": REVISION},
+        files={"alembic/versions/9999_added.py": REVISION.replace("HEAD", newest_revision())},
     )
     after = make_release(
         tmp_path / "0.3.0",
         "0.3.0",
         api=(API_VERSION + 1, API_VERSION + 2),
-        files={"alembic/versions/0002_added.py": REVISION},
+        files={"alembic/versions/9999_added.py": REVISION.replace("HEAD", newest_revision())},
     )
 
     rag.collection("docs", model="hash:32")
@@ -130,8 +131,8 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
         before = connection.execute(FUNCTIONS.encode()).fetchall()
         lines = run_release(next_one, PLAN, dsn).stdout.splitlines()
         assert lines[:3] == [
-            "upgrade release 0.1.0 to 0.2.0",
-            "run revision 0002_added",
+            f"upgrade release {__version__} to 0.2.0",
+            "run revision 9999_added",
             "make function rag.added()",
         ]
         assert "replace function rag.list_eval_sets()" in lines
@@ -140,7 +141,7 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
         ]
         assert connection.execute(FUNCTIONS.encode()).fetchall() == before
         done = run_release(next_one, UPGRADE, dsn)
-        assert done.stdout == "0002_added\n", done.stderr
+        assert done.stdout == "9999_added\n", done.stderr
         work.goes_on()
         connection.execute("SELECT rag.put_document('docs', 'later', 'a later bird')")
         wait_until(lambda: found(rag, "later") == ["later"])  # this release's worker embedded it
@@ -169,7 +170,7 @@ def test_two_programs_of_one_version_do_not_install_in_turn(
 ) -> None:
     other = make_release(
         tmp_path / "other",
-        "0.1.0",
+        __version__,
         changes=ADDED,
     )
     here = connection.execute(FUNCTIONS.encode()).fetchall()

@@ -15,6 +15,7 @@ from pathlib import Path
 from paths import ROOT
 
 from rag_pg.db.connection import API_VERSION
+from rag_pg.version import __version__
 
 UPGRADE = "import sys; from rag_pg.db import schema; print(schema.upgrade(sys.argv[1]))"
 PLAN = "import sys; from rag_pg.db import schema; print(*schema.plan(sys.argv[1]), sep=chr(10))"
@@ -46,8 +47,8 @@ def make_release(
     for part in ("sql", "alembic"):
         shutil.copytree(ROOT / part, folder / "rag_pg" / "_share" / part)
     every = {
-        "rag_pg/version.py": [("0.1.0", version)],
-        "sql/admin/version.sql": [("'0.1.0'", f"'{version}'")],
+        "rag_pg/version.py": [(__version__, version)],
+        "sql/admin/version.sql": [(f"'{__version__}'", f"'{version}'")],
         **(changes or {}),
     }
     if api is not None:

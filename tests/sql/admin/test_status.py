@@ -9,6 +9,7 @@ import pytest
 
 from rag_pg import InvalidInput
 from rag_pg.db.database import Database
+from rag_pg.version import __version__
 
 Connection = psycopg.Connection[Any]
 
@@ -24,7 +25,7 @@ def test_an_empty_installation_says_so(connection: Connection) -> None:
     (revision,) = connection.execute("SELECT version_num FROM rag.alembic_version").fetchone() or (
         None,
     )
-    assert release[:3] == ("release", "0.1.0", "ok")
+    assert release[:3] == ("release", __version__, "ok")
     assert release[3].startswith(f"revision {revision}, PostgreSQL ")
     assert queue == ("queue", "jobs", "empty", "0 waiting, 0 running, 0 failed")
     assert worker[:3] == ("worker", None, "none")
