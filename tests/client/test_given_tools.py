@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
-from fakes import Call, HashEmbedder, ScriptedLLM
+from fakes import Call, ScriptedLLM
 from patience import BOUND
 from prompts import quoted
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from tool_calls import calling
 
-from rag_pg import AgentTool, Rag, Settings, SqlFunction, function_tool
+from rag_pg import AgentTool, Rag, SqlFunction, function_tool
 from rag_pg.answer.tools.sql_function import sql_function_tool
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
@@ -57,19 +56,12 @@ CREATE PROCEDURE shop.clear() LANGUAGE sql BEGIN ATOMIC DELETE FROM shop.orders;
 """
 
 
-@pytest.fixture(scope="module")
-def template(
-    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The name of a database with the shop and a document."""
-    dsn = new_database(template)
-    with psycopg.connect(dsn) as connection:
+def begin(rag: Rag) -> None:
+    """The shop and a document."""
+    with psycopg.connect(str(rag.dsn)) as connection:
         connection.execute(SHOP)
-    settings = Settings(home=tmp_path_factory.mktemp("home"))
-    with Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag:
-        docs = rag.collection("docs", model="hash:32")
-        docs.add({"uri": "a.md", "content": "Ada buys red fish."})
-    return str(conninfo_to_dict(dsn)["dbname"])
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "a.md", "content": "Ada buys red fish."})
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import command_line
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
-from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import AsyncRag, InvalidInput, InvalidQuery, ProviderError, Rag, Settings
 from rag_pg.client.collection import Collection
@@ -24,19 +23,12 @@ BIRDS = [f"A blue bird flies over tree number {n}." for n in range(60)]
 FISH = "# Sea\n\n## Animals\n\nA red fish swims with a blue bird above."
 
 
-@pytest.fixture(scope="module")
-def template(
-    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The name of a database with the documents."""
-    dsn = new_database(template)
-    settings = Settings(home=tmp_path_factory.mktemp("home"))
-    with Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag:
-        rag.collection("docs", model="hash:32").add(
-            *({"uri": f"bird{n}", "content": text} for n, text in enumerate(BIRDS)),
-            {"uri": "fish", "content": FISH, "media_type": "text/markdown"},
-        )
-    return str(conninfo_to_dict(dsn)["dbname"])
+def begin(rag: Rag) -> None:
+    """The documents."""
+    rag.collection("docs", model="hash:32").add(
+        *({"uri": f"bird{n}", "content": text} for n, text in enumerate(BIRDS)),
+        {"uri": "fish", "content": FISH, "media_type": "text/markdown"},
+    )
 
 
 @pytest.fixture

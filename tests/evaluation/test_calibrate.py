@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
+from fakes import Call, ScriptedLLM, WordReranker
 from paths import ROOT
-from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg import Rag, Settings
+from rag_pg import Rag
 from rag_pg.answer import FEATURES, JUDGEMENT, RERANKED
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
@@ -200,13 +198,9 @@ def test_the_database_has_the_same_least_number_of_questions() -> None:
 # --- with a database ------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def template(
-    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The name of a database with twenty-six documents, four questions to each, as many that none
+def begin(rag: Rag) -> None:
+    """Twenty-six documents, four questions to each, as many that none
     answers, and the collection calibrated on them."""
-    dsn = new_database(template)
     queries: list[dict[str, Any]] = [
         {"question": asked.format(word), "answers": [f"room {n}"], "relevant": [word]}
         for asked in WHERE
@@ -217,21 +211,18 @@ def template(
         for end in "xyzq"
         for word in WORDS
     ]
-    home = Settings(home=tmp_path_factory.mktemp("home"))
-    with Rag(dsn, settings=home, embedders={"hash": lambda name: HashEmbedder("hash:32")}) as rag:
-        docs = rag.collection("docs", model="hash:32")
-        docs.add_chunks(
-            {
-                "uri": word,
-                "content": f"The {word} stands in room {n}. It is {9 + n} years old.",
-            }
-            for n, word in enumerate(WORDS)
-        )
-        rag.evaluation.sets.put("faq", queries)
-        rag.evaluation.sets.put("others", [{"question": "How is tax paid?", "unanswerable": True}])
-        found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
-        assert found == docs.evaluation.calibration()
-    return str(conninfo_to_dict(dsn)["dbname"])
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks(
+        {
+            "uri": word,
+            "content": f"The {word} stands in room {n}. It is {9 + n} years old.",
+        }
+        for n, word in enumerate(WORDS)
+    )
+    rag.evaluation.sets.put("faq", queries)
+    rag.evaluation.sets.put("others", [{"question": "How is tax paid?", "unanswerable": True}])
+    found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
+    assert found == docs.evaluation.calibration()
 
 
 @pytest.fixture

@@ -154,7 +154,7 @@ def test_a_cancelled_source_is_told_and_the_others_are_followed(
     connection.execute("CALL rag.sync_source('swift')")
     connection.execute("INSERT INTO swift VALUES (1, 'text')")
     connection.execute("INSERT INTO slow VALUES (1, 'text')")
-    database = Database(psycopg.conninfo.make_conninfo(dsn, options="-c statement_timeout=2s"))
+    database = Database(psycopg.conninfo.make_conninfo(dsn, options="-c statement_timeout=6s"))
     database.open()
     try:
         worker = Worker(database, lambda name, space: pytest.fail("nothing is to be embedded"))

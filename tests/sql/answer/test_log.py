@@ -18,13 +18,16 @@ QUESTION = "When does the office open?"
 OPENING = "The office opens at eight in the morning."
 
 
+def begin(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:16")
+    docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
+    docs.add({"uri": "hours", "content": OPENING})
+
+
 @pytest.fixture
 def docs(dsn: str, tmp_path: Path) -> Iterator[Collection]:
     with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
-        docs = rag.collection("docs", model="hash:16")
-        docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
-        docs.add({"uri": "hours", "content": OPENING})
-        yield docs
+        yield rag.get_collection("docs")
 
 
 def test_an_answer_is_logged_where_the_collection_says_so(docs: Collection) -> None:

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ import pytest
 from command_line import run
 from paths import ROOT
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 
+from rag_pg import Rag
 from rag_pg.adopt.layouts import LAYOUTS
 
 Connection = psycopg.Connection[Any]
@@ -58,15 +57,12 @@ def put(connection: Connection, uri: str, *texts: str, **document: Any) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def template(new_database: Callable[..., str], template: str) -> str:
-    """The name of a database with paragraphs of the guides, two of each document."""
-    dsn = new_database(template)
-    with psycopg.connect(dsn, autocommit=True) as connection:
+def begin(rag: Rag) -> None:
+    """Paragraphs of the guides, two of each document."""
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('c', 'none', 8)")
         for number in range(0, 80, 2):
             put(connection, f"d{number}", *PARAGRAPHS[number : number + 2], number=number)
-    return str(conninfo_to_dict(dsn)["dbname"])
 
 
 def audit(connection: Connection, arguments: str = "'c'") -> dict[str, tuple[str, str, Any]]:

@@ -5,16 +5,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg import InvalidInput
+from rag_pg import InvalidInput, Rag
 from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 GOOD = {"uri": "a", "content": "the first text", "title": "A", "metadata": {"n": 1}}
 
 
-@pytest.fixture(autouse=True)
-def collection(connection: Connection) -> None:
-    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+def begin(rag: Rag) -> None:
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
 
 
 def one(connection: Connection, query: str, *values: object) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from hashlib import sha256
@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
 from rag_pg.client.collection import Collection
@@ -56,21 +55,14 @@ def everywhere(connection: Connection, word: str) -> list[str]:
     )
 
 
-@pytest.fixture(scope="module")
-def template(
-    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The name of a database with documents that say nothing special."""
-    dsn = new_database(template)
-    home = Settings(home=tmp_path_factory.mktemp("home"))
-    with Rag(dsn, settings=home, embedders={"hash": HashEmbedder}) as rag:
-        docs = rag.collection("docs", model="hash:16")
-        docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
-        docs.alter(sample_queries=1, keep_query_text=True)
-        docs.add(
-            *({"uri": f"plain-{n}", "content": f"Row {n} says nothing special."} for n in range(30))
-        )
-    return str(conninfo_to_dict(dsn)["dbname"])
+def begin(rag: Rag) -> None:
+    """Documents that say nothing special."""
+    docs = rag.collection("docs", model="hash:16")
+    docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
+    docs.alter(sample_queries=1, keep_query_text=True)
+    docs.add(
+        *({"uri": f"plain-{n}", "content": f"Row {n} says nothing special."} for n in range(30))
+    )
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ import psycopg
 import pytest
 from patience import BOUND
 
-from rag_pg import InvalidInput, LeaseLost
+from rag_pg import InvalidInput, LeaseLost, Rag
 from rag_pg.db.database import Database
 from rag_pg.types import Job
 
 Connection = psycopg.Connection[Any]
 
 
-@pytest.fixture(autouse=True)
-def queue(database: Database, connection: Connection) -> None:
-    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+def begin(rag: Rag) -> None:
+    with psycopg.connect(str(rag.dsn), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
 
 
 def put(database: Database, *uris: str) -> None:

@@ -19,12 +19,15 @@ Connection = psycopg.Connection[Any]
 WORDS = ("anchor", "bridge", "candle", "dragon", "engine", "forest", "guitar", "hammer")
 
 
+def begin(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:16")
+    docs.add(*({"uri": word, "content": f"The {word} is here."} for word in WORDS))
+
+
 @pytest.fixture
 def docs(dsn: str, tmp_path: Path) -> Iterator[Collection]:
     with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
-        docs = rag.collection("docs", model="hash:16")
-        docs.add(*({"uri": word, "content": f"The {word} is here."} for word in WORDS))
-        yield docs
+        yield rag.get_collection("docs")
 
 
 def client(docs: Collection) -> Rag:
