@@ -23,7 +23,7 @@ LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
-BEGINS = 0.5  # from their mean
+BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
@@ -252,10 +252,11 @@ def compare_meaning(
     is_foreign = is_foreign and _is_unlike(meant or question, texts)
     # What is said in another language is further away by as much as text about something else is.
     further *= is_foreign
-    floor = min(float(by_language.max()) - further, 0.99)
+    unrelated = float(by_language.max())
+    floor = min(unrelated - further, 0.99)
     unit = 1 - floor
     if spread is not None:
-        begins = spread.mean + BEGINS * spread.spread - further
+        begins = (spread.mean + unrelated) / 2 + BEGINS * spread.spread - further
         floor, unit = max(floor, begins), RANGE * spread.spread
     nearest = (of_texts @ of_parts.T).max(axis=0) if left and texts else np.zeros(len(parts))
     return Meaning(

@@ -27,7 +27,7 @@ def markdown_lines(text: str, line_width: int) -> Iterator[list[Part]]:
     lines = text.split("\n")
     at = 0
     while at < len(lines):
-        line = lines[at]
+        line = lines[at].rstrip(" ")  # as a break within a paragraph has them
         if _FENCE.match(line) and (end := _end_of_code(lines, at)):
             for code in lines[at + 1 : end]:
                 yield [f"    {code}" if code else ""]
