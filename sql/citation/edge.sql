@@ -187,7 +187,7 @@ BEGIN
         OR shape ~ E'0[^\x03]*\x03.*0'
             AND rag._parts_range(right(quoted, 40) || E'\x03' || left(after, 40))
         -- a number without its unit
-        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0\\^?\x03('
+        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
             ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
             AND (_next IN ('U', 'N')
                 OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))

@@ -261,6 +261,7 @@ CUT = (  # what the source says, and of it a part that says something else
     ("ราคาน้ำดื่มในร้านนี้แพง", "ราคาน้ำดื่มในร้านนี"),
     ("They live in 🇩🇪 for all of the time.", "They live in 🇩"),
     ("They read file.tar.gz for all of it.", "They read file.tar"),
+    ("They told us of the food 合同⒍生效 at once", "They told us of the food 合同⒍"),
     ("They need python>=3.8,<4 for all of it.", "They need python>=3.8"),
     ("このデータベースは高い値段がついている", "ースは高い値段がついている"),
     ("このモデルは高い値段がついている本", "ルは高い値段がついている本"),
