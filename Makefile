@@ -24,7 +24,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-matrix \
+.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
 	test-langchain test-frameworks test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
@@ -101,6 +101,10 @@ test-long: $(VENV)/.test # what takes minutes, and all cases of what make test t
 test-report: $(VENV)/.test # the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
 	@$(PIP_INSTALL) playwright
 	$(BIN)/pytest -rs tests/evaluation/test_report_page.py
+
+test-page: $(VENV)/.test # the page of rag-pg serve in Chromium, with axe (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
+	@$(PIP_INSTALL) playwright "axe-playwright-python==0.1.8"
+	$(BIN)/pytest -rs tests/server/test_page.py
 
 format: $(VENV)/.test ## format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -10,6 +10,7 @@ from rag_pg.client.threaded import in_thread
 from rag_pg.db import schema
 from rag_pg.types import (
     AuditFinding,
+    Budget,
     CacheStats,
     CollectionStats,
     Finding,
@@ -49,6 +50,10 @@ class Admin(OfRag):
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that reported within the last minute."""
         return self._rag.database.rows(WorkerInfo, "list_workers")
+
+    def budgets(self) -> list[Budget]:
+        """Return every provider's budget, what is used of it, and whether it may be asked."""
+        return self._rag.database.rows(Budget, "list_budgets")
 
     def stats(self) -> list[CollectionStats]:
         """Return counts, size, lag and rate of every collection, by name."""

@@ -72,6 +72,7 @@ class AsyncAdmin(Beside[Admin]):
     maintain = Threaded(Admin.maintain)
     status = Threaded(Admin.status)
     workers = Threaded(Admin.workers)
+    budgets = Threaded(Admin.budgets)
     stats = Threaded(Admin.stats)
     spaces = Threaded(Admin.spaces)
     usage = Threaded(Admin.usage)

@@ -94,7 +94,7 @@ from rag_pg.types.sweep import (
 )
 from rag_pg.types.table import as_table
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
-from rag_pg.types.usage import ModelUsage, Step, Usage, UsageLine
+from rag_pg.types.usage import Budget, ModelUsage, Step, Usage, UsageLine
 from rag_pg.types.vector import Scores, Vectors
 from rag_pg.types.view import ExposedView, ViewColumn
 
@@ -112,6 +112,7 @@ __all__ = [
     "Answer",
     "Assessment",
     "AuditFinding",
+    "Budget",
     "CacheStats",
     "Calibration",
     "Candidate",

@@ -55,6 +55,27 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """What a provider may be asked for, and what is used of it.
+
+    requests_per_minute, tokens_per_minute, spend_cap (US dollars of a spend_period: day or total):
+    None where there is no limit. window_requests, window_tokens, spent: used of them now.
+    wait_seconds: for how long it is left alone, and the reason why; 0: it may be asked.
+    """
+
+    provider: str
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    window_requests: int
+    window_tokens: int
+    spend_cap: float | None
+    spend_period: str | None
+    spent: float | None
+    wait_seconds: float
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class UsageLine:
     """What models were asked, and what it cost in US dollars, of one day, strategy, …; what a
     report does not tell apart is None. cost_per_answer: None where no answer is counted."""

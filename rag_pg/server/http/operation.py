@@ -14,6 +14,7 @@ from rag_pg.server.http.problem import PROBLEMS, Refused
 from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import Count, Health, QueriesBody, RetryBody
 from rag_pg.types import (
+    Budget,
     Calibration,
     EvalImport,
     EvalMetric,
@@ -96,6 +97,12 @@ async def retry_jobs(call: Asked, body: RetryBody) -> Response:
 async def workers(call: Asked) -> Response:
     """The workers that reported within the last minute."""
     return answered(await call.rag.admin.workers())
+
+
+@routes.get("/budgets", response_model=list[Budget])
+async def budgets(call: Asked) -> Response:
+    """Every provider's budget, what is used of it, and whether it may be asked."""
+    return answered(await call.rag.admin.budgets())
 
 
 @routes.get("/usage", response_model=list[UsageLine])

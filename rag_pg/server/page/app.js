@@ -1,0 +1,46 @@
+// The frame: which screen is shown, of which collection, by the address.
+import {$, app, code, empty, get, h, part, short, show} from "./core.js";
+import {close} from "./source.js";
+
+const SCREENS = ["Ask", "Search", "Documents", "Quality", "Work"];
+let ends = null;
+
+app.address = (screen, params) => `${location.href.split("#")[0]}#/${screen}?${new URLSearchParams({c: app.docs, ...params})}`;
+app.go = (screen, params) => {
+	const address = app.address(screen, params);
+	if (address === location.href) draw();
+	else location.href = address;
+};
+app.refresh = async (wanted = app.docs) => {
+	const all = await get("collections"), now = all.find((r) => r.info.name === wanted) ?? all[0];
+	Object.assign(app, {docs: now?.info.name ?? "", info: now?.info, stats: now?.stats ?? {}});
+	return all;
+};
+
+function draw() {
+	ends?.abort();
+	ends = new AbortController();
+	close();
+	const [, path, given] = /^#\/(\w*)\??(.*)$/.exec(location.hash) ?? [], screen = SCREENS.find((r) => r.toLowerCase() === path) ?? "Ask", inner = h("div");
+	Object.assign(app, {signal: ends.signal, params: new URLSearchParams(given)});
+	document.title = `${screen} · rag_pg`;
+	$("main").className = screen.toLowerCase();
+	show($("main"), inner);
+	part(inner, async () => {
+		const wanted = app.params.get("c"), all = await app.refresh(wanted ?? undefined);
+		show($("collection"), all.map(({info}) => h("option", {value: info.name}, short(info.name, 60))));
+		$("collection").value = app.docs;
+		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
+		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes r of your files, ", code("rag-pg demo"), " shows this project's documentation.");
+		if (wanted && wanted !== app.docs) return empty("There is no such collection, or it may not be read from here.", "Choose another above.");
+		return (await import(`./${screen.toLowerCase()}.js`)).open();
+	});
+}
+
+$("collection").onchange = ({target}) => {location.hash = `${location.hash.split("?")[0] || "#/ask"}?${new URLSearchParams({c: target.value})}`;};
+addEventListener("hashchange", draw);
+addEventListener("keydown", (event) => {
+	if (event.key === "Escape") close();
+	if (event.key === "/" && !event.target.closest("input, textarea, select")) {event.preventDefault(); $("field")?.focus();}
+});
+draw();

@@ -1,0 +1,128 @@
+// What all screens share: nodes, requests, events, words for numbers.
+export const $ = (id) => document.getElementById(id);
+// What is shown: docs (the collection's name), info, stats, params of the address, signal of its end.
+export const app = {};
+
+// Texts become text nodes and attributes: nothing of a document is read as markup.
+function append(node, children) {
+	for (const child of children) {
+		if (Array.isArray(child)) append(node, child);
+		else if (child != null && child !== false) node.append(child);
+	}
+	return node;
+}
+function fill(node, children) {
+	if (children[0] && Object.getPrototypeOf(children[0]) === Object.prototype) {
+		for (const [name, value] of Object.entries(children.shift())) {
+			if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+			else if (value != null && value !== false) node.setAttribute(name === "label" ? "aria-label" : name, value === true ? "" : value);
+		}
+	}
+	return append(node, children);
+}
+// h("p.soft", {attributes}, ...children); attributes may be left out; label is aria-label.
+export function h(tag, ...children) {
+	const [kind, ...classes] = tag.split("."), node = document.createElement(kind);
+	if (classes.length) node.className = classes.join(" ");
+	return fill(node, children);
+}
+export const svg = (tag, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), children);
+export const show = (node, ...children) => {
+	node.replaceChildren();
+	return append(node, children);
+};
+export const say = (text) => {$("said").textContent = text;};
+export const button = (text, onclick, props) => h("button", {type: "button", onclick, ...props}, text);
+export const link = (text, onclick) => button(text, onclick, {class: "link"});
+export const code = (text) => h("code", text);
+export const pill = (text, kind = "") => h("span", {class: `pill ${kind}`}, text);
+export const empty = (title, ...next) => h("div.empty", h("strong", title), h("p", next));
+export const trouble = (error, again) => h("div.trouble", {role: "alert"}, h("p", {dir: "auto"}, short(error.message, 2000)), again && button("Try again", again));
+
+// Shows what `work` gives, or in words why it fails; a part that fails leaves the others.
+export async function part(node, work, {signal} = app) {
+	const shown = await work().catch((error) => trouble(error, () => part(node, work)));
+	if (!signal.aborted) show(node, shown);
+	return node;
+}
+
+// Rows become cards on a narrow screen; roles are written out, for such rows lose theirs.
+export const table = (heads, rows) => h("table", {role: "table"},
+	h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, heads.map((head) => h("th", {role: "columnheader", scope: "col"}, head)))),
+	h("tbody", {role: "rowgroup"}, rows.map((row) => h("tr", {role: "row"}, row.map((value, at) =>
+		h("td", {role: "cell", "data-label": heads[at], class: typeof value === "string" && /^[-–+−$\d]/.test(value) && "n"}, value))))));
+
+// -- Texts of documents: cut, isolated, what turns the direction of writing made visible
+const TURNS = /[\0-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+export const short = (text, most = 160) => {
+	const cut = String(text ?? "").slice(0, most).replace(TURNS, "\ufffd");
+	return cut.length < most ? cut : `${cut.replace(/[\ud800-\udbff]$/, "")}…`;
+};
+export const name = (text, most) => h("bdi", short(text, most));
+export const said = (text, most = 300) => h("span", {dir: "auto"}, short(text, most));
+
+// -- Words for numbers
+export const number = (value, digits) => value == null ? "–" : digits ? value.toFixed(digits) : value.toLocaleString("en");
+export const percent = (value) => value == null ? "–" : `${Math.round(100 * value)} %`;
+export const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+export const money = (value) => value == null ? "price not known" : value && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+export function duration(seconds) {
+	if (seconds == null) return "–";
+	const [, word] = [[60, "s"], [3600, "min"], [129600, "h"], [Infinity, "days"]].find(([most]) => seconds < 1.5 * most);
+	return seconds < 1 ? `${Math.round(1000 * seconds)} ms` : word === "s" ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} s` : `${Math.round(seconds / {min: 60, h: 3600, days: 86400}[word])} ${word}`;
+}
+export function ago(moment) {
+	if (!moment) return "–";
+	const at = new Date(moment), seconds = (Date.now() - at) / 1000;
+	return h("time", {datetime: moment, title: at.toLocaleString()}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
+}
+
+// -- Requests, always relative: a prefix before the service works.
+const KEY = "rag_pg key";
+export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
+
+export async function request(path, params, body, signal = app.signal) {
+	const given = Object.entries({collection: app.docs, ...params}).filter(([, value]) => value != null && value !== "");
+	const response = await fetch(body ? path : `${path}?${new URLSearchParams(given)}`, {signal, headers: {...headers(), "content-type": "application/json"}, ...(body && {method: "POST", body: JSON.stringify(body)})}).catch((error) => {
+		throw error.name === "AbortError" ? error : new Error("Nobody answers. See whether rag-pg serve still runs.");
+	});
+	if (response.ok) return response;
+	const {detail} = await response.json().catch(() => ({}));
+	if (response.status === 401 && await keyGiven(detail)) return request(path, params, body, signal);
+	throw Object.assign(new Error(detail ?? `The service answered ${response.status}.`), {status: response.status});
+}
+export const get = async (path, params) => (await request(path, params)).json();
+export const post = async (path, body) => (await request(path, {}, {collection: app.docs, ...body})).json();
+
+let asking = null; // several requests are refused at once, and one dialog is enough
+const keyGiven = (detail) => asking ??= new Promise((done) => {
+	const field = h("input", {type: "password", autocomplete: "off", required: true});
+	const dialog = h("dialog", {label: "Key", onclose: () => {
+		dialog.remove();
+		asking = null;
+		done(!!dialog.returnValue);
+	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.trim();}}, h("h2", short(detail, 500)),
+		h("label", "Key ", field), h("p.soft", "rag-pg key makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
+	document.body.append(dialog);
+	dialog.showModal();
+});
+
+// Server-sent events of a POST, which EventSource cannot send. Each character is looked at once.
+export async function* events(response) {
+	let pieces = [], kind, data = [];
+	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	for (let got; !(got = await reader.read()).done;) {
+		const lines = got.value.split("\n"), rest = lines.pop();
+		for (const end of lines) {
+			const line = pieces.concat(end).join("").replace(/\r$/, "");
+			pieces = [];
+			if (line.startsWith("event:")) kind = line.slice(6).trim();
+			else if (line.startsWith("data:")) data.push(line.slice(5));
+			else if (!line && data.length) {
+				yield {kind, ...JSON.parse(data.join("\n"))};
+				[kind, data] = ["", []];
+			}
+		}
+		pieces.push(rest);
+	}
+}

@@ -1,0 +1,402 @@
+"""The page of `rag-pg serve` in Chromium, against the service itself: make test-page.
+
+It takes playwright, axe and a Chromium (RAG_PG_TEST_CHROMIUM, or one on the PATH); elsewhere it is
+skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import HashEmbedder
+from patience import BOUND
+from service import running
+
+import rag_pg.server
+from rag_pg import Rag, Settings
+
+FOLDER = Path(rag_pg.server.__file__).parent / "page"
+MOST_BYTES = 60 * 1024  # of all files together
+CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
+)
+SCREENS = ("ask", "search", "documents", "quality", "work")
+SIZES = ((360, 740), (1280, 800), (3840, 2160))
+HOSTILE = (
+    "# <img src=x onerror=window.hit=1> [click](javascript:window.hit=1)\n\n"
+    "\U0001f600\U0001f600 The zebra office opens at nine <script>window.hit=1</script> on Mondays."
+    " </div><b onclick=window.hit=1>x\n\n\u05d4\u05de\u05e9\u05e8\u05d3 \u202e evil"
+)
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_is_small() -> None:
+    files = [path for path in FOLDER.iterdir() if path.suffix != ".pyc"]
+    assert {path.suffix for path in files} == {".html", ".js", ".css"}
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text)
+        addresses = set(re.findall(r"https?://[\w.]+", text))
+        assert addresses <= {"http://www.w3.org"}, (path.name, addresses)
+    html = (FOLDER / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"\son\w+=|style=|<style|<script(?! type=\"module\" src=)", html)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api",
+        reason="no engine: playwright is not installed; make test-page installs it",
+    )
+    if CHROMIUM is None:
+        pytest.skip("no engine: there is no Chromium; make test-page says what it needs")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def served(
+    new_database: Callable[..., str], template: str, home: Path
+) -> Iterator[tuple[Rag, str]]:
+    """A client and the address of a service over its database."""
+    settings = Settings(home=home)
+    with Rag(
+        new_database(template), settings=settings, embedders={"hash": lambda name: HashEmbedder()}
+    ) as rag:
+        docs = rag.collection("docs", model="minilm")
+        docs.alter(
+            keep_answers=timedelta(days=1), keep_versions=timedelta(days=1), keep_original=True
+        )
+        docs.add(
+            {"uri": "office<b>.md", "content": HOSTILE, "media_type": "text/markdown",
+             "title": "<script>window.hit=1</script>\u202e" + "T" * 1_000_000},
+            *({"uri": f"notes/{n}.md", "title": f"Note {n}", "media_type": "text/markdown",
+               "content": f"# Note {n}\n\nThe valve {n} opens at {n} bar.",
+               "metadata": {"team": "odd" if n % 2 else "even"}} for n in range(12)),
+        )  # fmt: skip
+        docs.add({"uri": "notes/3.md", "title": "Note 3", "media_type": "text/markdown",
+                  "content": "# Note 3\n\nThe valve 3 opens at seven bar."})  # fmt: skip
+        questions = [
+            {"id": f"q{n}", "question": f"When does valve {n} open?", "relevant": [f"notes/{n}.md"]}
+            for n in range(12)
+        ]
+        rag.evaluation.sets.put("valves", questions)
+        docs.evaluation.run("valves", name="both legs")
+        docs.evaluation.run("valves", name="words alone", vector_weight=0.0, keyword_weight=1.0)
+        with running(rag) as service:
+            yield rag, service.url
+
+
+class Seen:
+    """A page of a browser, and what went wrong in it."""
+
+    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+        self.context = browser.new_context(**{"bypass_csp": True, **options})
+        self.context.set_default_timeout(BOUND * 1000)
+        self.page, self.url, self.wrong = self.context.new_page(), url, list[str]()
+        self.asked: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", self.logged)
+
+    def logged(self, message: Any) -> None:
+        if message.type == "error":
+            self.wrong.append(message.text)
+
+    def go(self, screen: str, ready: str = "main > div > *", **params: str) -> Any:
+        from urllib.parse import urlencode
+
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/#/{screen}?{urlencode({'c': 'docs', **params})}")
+        self.page.wait_for_selector(ready)
+        self.page.wait_for_load_state("networkidle")
+        return self.page
+
+    def __enter__(self) -> Seen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+def axe() -> str:
+    found = pytest.importorskip(
+        "axe_playwright_python",
+        reason="no engine: axe-playwright-python is not installed; make test-page installs it",
+    )
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
+def test_every_screen_fits_is_accessible_and_logs_no_error(
+    chromium: Any, served: tuple[Rag, str], scheme: str, size: tuple[int, int]
+) -> None:
+    script = axe()
+    with Seen(
+        chromium,
+        served[1],
+        color_scheme=scheme,
+        viewport={"width": size[0], "height": size[1]},
+    ) as seen:
+        for screen in SCREENS:
+            page = seen.go(screen, **({"q": "valve 4"} if screen == "search" else {}))
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0], screen
+            page.evaluate(script)
+            found = page.evaluate("axe.run()")
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+        assert seen.wrong == []
+        assert all(url.startswith((seen.url, "about:", "data:")) for url in seen.asked)
+
+
+def test_an_answer_opens_its_source_at_the_quotation(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1], bypass_csp=False) as seen:
+        page = seen.go("ask", "textarea")
+        page.keyboard.press("/")
+        page.keyboard.type("When does the zebra office open?")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".measures")
+        assert "q=When" in page.url
+        page.locator(".answer .cite").first.click()
+        mark = page.locator("mark.now")
+        mark.wait_for()
+        assert "The zebra office opens at nine" in mark.inner_text()
+        assert not mark.inner_text().startswith("\U0001f600\U0001f600 \U0001f600")
+        box, view = mark.bounding_box(), page.viewport_size
+        assert box and view and 0 <= box["y"] < view["height"]
+        assert page.evaluate("document.activeElement.id") == "side"
+        page.keyboard.press("Escape")
+        assert page.locator("aside").is_hidden()
+        assert page.evaluate("document.activeElement.className").startswith("cite")
+        page.locator("details.how > summary").click()
+        assert "search" in page.inner_text("details.how")
+        page.fill("textarea", "And valve 5?")
+        page.keyboard.press("Enter")
+        page.locator(".measures").nth(1).wait_for()
+        assert page.locator("article").count() == 2
+        page.reload()  # what is linked is the first question
+        page.wait_for_selector(".measures")
+        assert "zebra office" in page.inner_text("h2.question")
+        assert page.evaluate("window.hit") is None
+        assert page.locator("main img, main b, aside b, aside img").count() == 0
+        assert seen.wrong == []
+
+
+def test_hostile_documents_are_text_and_cut(chromium: Any, served: tuple[Rag, str]) -> None:
+    with Seen(chromium, served[1], bypass_csp=False) as seen:
+        page = seen.go("documents", "td")
+        page.get_by_role("button", name=re.compile("script")).first.click()
+        page.wait_for_selector(".document")
+        shown = page.inner_text("aside")
+        assert "<img src=x onerror=window.hit=1>" in shown and "javascript:" in shown
+        assert "\u202e" not in page.inner_text("#side-title") and len(shown) < 2000
+        page = seen.go("search", "table", q="zebra office")
+        assert page.evaluate("document.body.textContent.length") < 100_000
+        assert page.evaluate("window.hit") is None and seen.wrong == []
+        assert page.locator("a[href^='javascript']").count() == 0
+
+
+def test_markdown_takes_linear_time_and_offsets_count_code_points(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1], bypass_csp=False) as seen:
+        page = seen.go("ask", "textarea")
+        many = page.evaluate(
+            """async () => {
+                const { markdown } = await import("./markdown.js");
+                const steps = [];
+                for (const piece of ["[", "[1](", "*", "**a", "_a ", "`", "``a`", "- ", "  - a\\n",
+                    "> ", "|a", "\\\\", "](", "a\\n", "# ", "|-|\\n", "    ", "```\\n", "1) x"]) {
+                    const lookedAt = (size) => {
+                        let count = 0;
+                        const known = String.prototype.indexOf;
+                        String.prototype.indexOf = function (...given) {
+                            const found = known.apply(this, given);
+                            count += (found < 0 ? this.length : found) - (given[1] ?? 0);
+                            return found;
+                        };
+                        try { markdown(piece.repeat(size), (n) => `${n}`); }
+                        finally { String.prototype.indexOf = known; }
+                        return count;
+                    };
+                    steps.push([piece, lookedAt(2000) + 1000, lookedAt(20000)]);
+                }
+                return steps;
+            }"""
+        )
+        assert len(many) == 19
+        for piece, few, more in many:
+            assert more < 40 * few, (piece, few, more)
+        drawn = page.evaluate(
+            r"""async () => {
+                const { markdown } = await import("./markdown.js");
+                const box = document.createElement("div");
+                box.append(markdown("## T\n\na **b [1]** `c<d`\n- x\n  - y\n- z\n\n|a|b|\n|-|-|\n"
+                    + "|1|2|\n\n[bad](javascript:x) [good](https://e.org) <i>n</i>",
+                    (n) => document.createElement("sup")));
+                return [box.innerHTML, [...box.querySelectorAll("a")].map((a) => a.href)];
+            }"""
+        )
+        assert "<strong>b <sup></sup></strong> <code>c&lt;d</code>" in drawn[0]
+        assert '<ul><li dir="auto">x<ul><li dir="auto">y</li></ul></li>' in drawn[0]
+        assert drawn[0].count("<td") == 2 and "&lt;i&gt;n&lt;/i&gt;" in drawn[0]
+        assert drawn[1] == ["https://e.org/"] and "bad" in drawn[0]
+        cut = page.evaluate(
+            """async () => {
+                const { units } = await import("./source.js");
+                return units("a\U0001f600b\U0001f600\U0001f600c", [0, 2, 1, 6, 9]);
+            }"""
+        )
+        assert cut == [0, 3, 1, 9, 9]
+
+
+def test_a_hit_opens_its_chunk_and_a_missing_document_is_explained(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("search", "table", q="valve 4 opens")
+        heads = page.locator("th").all_inner_texts()
+        assert heads[2:] == ["Score", "Vector rank, distance", "Word rank, score"]
+        page.locator("td .link").first.click()
+        page.wait_for_selector(".chunks li.now")
+        assert "valve 4" in page.inner_text(".chunks li.now")
+        page.keyboard.press("Escape")
+        page.locator(".facets summary", has_text="team").click()
+        page.locator(".facets .pill", has_text="odd").click()
+        page.wait_for_selector(".facets [aria-pressed=true]")
+        page.wait_for_load_state("networkidle")
+        assert "notes/4.md" not in page.inner_text("table")
+        page.locator("summary", has_text="missing").click()
+        page.fill("[aria-label='Its uri']", "notes/4.md")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("details div table")
+        assert "filter" in page.inner_text("details div table")
+        assert page.locator("details div table .bad").count() >= 1
+        assert seen.wrong == []
+
+
+def test_files_are_uploaded_and_what_fails_is_tried_again(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    rag, url = served
+    with Seen(chromium, url) as seen:
+        page = seen.go("documents", "td")
+        page.set_input_files("#files", [
+            {"name": "new.txt", "mimeType": "text/plain", "buffer": b"The lamp is green."},
+            {"name": "bad.pdf", "mimeType": "application/pdf", "buffer": b"no pdf"},
+        ])  # fmt: skip
+        page.wait_for_selector("li .bad")
+        assert page.locator("li .good").inner_text() == "queued"
+        assert "bad.pdf" in page.inner_text("ul.plain")
+        page.evaluate(
+            """() => {
+                const files = new DataTransfer();
+                files.items.add(new File(["The lamp is red."], "dropped.txt"));
+                dispatchEvent(new DragEvent("drop", { dataTransfer: files, cancelable: true }));
+            }"""
+        )
+        page.locator("li", has_text="dropped.txt").locator(".good").wait_for()
+        worked = [one.uri for one in rag.get_collection("docs").list(uri_prefix="d")]
+        assert worked == ["dropped.txt"]
+        rag.worker().drain()
+        with rag.database.connection() as connection:
+            connection.execute(
+                "INSERT INTO rag.jobs (kind, collection_id, document_id, state, errors)"
+                " SELECT 'ingest', d.collection_id, d.document_id, 'dead',"
+                " jsonb_build_array(jsonb_build_object('error', 'the model is down'))"
+                " FROM rag.documents AS d WHERE d.uri = 'new.txt'"
+            )
+        page = seen.go("documents", "td")
+        failed = page.locator("table", has_text="Error")
+        assert "the model is down" in failed.inner_text()
+        failed.get_by_role("button", name="Try again").click()
+        failed.wait_for(state="detached")
+        assert rag.jobs.list("docs", state="dead") == []
+        assert seen.wrong == []
+
+
+def test_versions_differ_line_by_line_and_the_file_is_shown(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("documents", ".document", u="notes/3.md")
+        assert "opens at seven bar" in page.inner_text(".document")
+        page.get_by_role("tab", name="Versions").click()
+        page.wait_for_selector(".plus")
+        assert "seven bar" in page.inner_text(".plus") and "3 bar" in page.inner_text(".minus")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector("#side-body .empty")
+        assert "not kept" in page.inner_text("#side-body")
+
+
+def test_a_thumb_down_becomes_a_question_and_runs_are_compared(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    rag, url = served
+    with Seen(chromium, url) as seen:
+        page = seen.go("ask", ".measures", q="When does valve 7 open?")
+        page.get_by_role("button", name="A bad answer").click()
+        page.get_by_role("link", name="Quality").last.click()
+        row = page.locator("tr", has_text="thumb down")
+        row.get_by_role("button").click()
+        row.locator(".good").wait_for()
+        kept = [q for q in rag.evaluation.sets.queries("valves") if q.source == "feedback"]
+        assert [one.question for one in kept] == ["When does valve 7 open?"]
+        text = page.inner_text("main")
+        assert "words alone against both legs" in text and "run 1" not in text
+        assert page.locator("svg[role=img]").count() >= 1
+        assert seen.wrong == []
+
+
+def test_errors_are_told_in_words(chromium: Any, served: tuple[Rag, str]) -> None:
+    with Seen(chromium, served[1]) as seen:
+        problem = json.dumps({"detail": "8 answers wait already; ask again later"})
+        seen.page.route("**/ask", lambda route: route.fulfill(
+            status=503, content_type="application/problem+json", body=problem))  # fmt: skip
+        page = seen.go("ask", ".trouble", q="When does valve 7 open?")
+        assert "8 answers wait already" in page.inner_text(".trouble")
+        page.unroute("**/ask")
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector(".measures")
+        page.route("**/search", lambda route: route.abort())
+        page = seen.go("search", ".trouble", q="valve")
+        assert "rag-pg serve" in page.inner_text(".trouble")
+        tried: list[str | None] = []
+
+        def keyed(route: Any) -> None:
+            tried.append(route.request.headers.get("authorization"))
+            if tried[-1] == "Bearer s3cret":
+                route.continue_()
+            else:
+                route.fulfill(status=401, body=json.dumps({"detail": "send a key"}))
+
+        page.route("**/collections?*", keyed)
+        page = seen.go("documents", "dialog")
+        page.fill("dialog input", "s3cret")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("td")
+        assert tried == [None, "Bearer s3cret"]
+
+
+def test_an_answer_is_stopped(chromium: Any, served: tuple[Rag, str]) -> None:
+    with Seen(chromium, served[1]) as seen:
+        seen.page.route("**/ask", lambda route: None)  # never answered
+        page = seen.go("ask", "textarea")
+        page.fill("textarea", "When does valve 2 open?")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Stop").click()
+        page.wait_for_selector(".trouble")
+        assert "Stopped" in page.inner_text(".trouble")
+        assert page.get_by_role("button", name="Ask", exact=True).is_visible()
