@@ -87,15 +87,16 @@ def _read(
     rankings: dict[str, dict[str, tuple[float, int]]] = {}
     tag = ""
     try:
-        lines: Sequence[str] = path.read_text(encoding="utf-8-sig").splitlines()
+        lines: Sequence[str] = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     for number, line in enumerate(lines, 1):
+        line = line.rstrip("\r")
         if not line.strip():
             continue
         fields = line.split("\t") if "\t" in line else line.split()
         try:
-            query_id, _, uri, rank, score, tag = (field.strip() for field in fields)
+            query_id, _, uri, rank, score, tag = fields
             found = (float(score), int(rank))
             if not isfinite(found[0]):
                 raise ValueError(f"the score is {score}")

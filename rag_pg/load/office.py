@@ -8,6 +8,7 @@ import logging
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,12 @@ from rag_pg.load.tables import _cell, _line, rows_as_list
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MANY = 4  # pages from which on a head is told from text
+_MOST_PAGES = 0.6  # of the pages have a running head
+_NUMBERED = re.compile(
+    r"\W*(?:(?:page|p|seite|s|página|pag|pagina|стр)\W+)?(\d{1,6})(?:\W*(?:of|von|de|sur|/)\W*\d+)?\W*",
+    re.IGNORECASE,
+)
 _BEHIND = ("shd", "highlight")
 _LEVEL = re.compile(r"heading (\d)", re.IGNORECASE)
 
@@ -70,16 +77,18 @@ def _pdf(file: io.BytesIO) -> Office:
     reader = PdfReader(file)
     if reader.is_encrypted and not reader.decrypt(""):
         raise UnsupportedFile("is encrypted: remove its password first")
-    pages = []
-    for number, page in enumerate(reader.pages, 1):
-        lines = (line.strip() for line in page.extract_text().splitlines())
-        if text := "\n".join(lines).strip():
-            pages.append(f"# Page {number}\n\n{_no_heading(text)}")
-    if reader.pages and not pages:
+    texts = [
+        [line.strip() for line in page.extract_text().strip().splitlines()] for page in reader.pages
+    ]
+    if not any(map(any, texts)) and texts:
         raise UnsupportedFile(
-            f"has no text on its {len(reader.pages)} pages, only images: run OCR over it first, "
+            f"has no text on its {len(texts)} pages, only images: run OCR over it first, "
             "for example ocrmypdf"
         )
+    pages = []
+    for number, lines in enumerate(_without_running_heads(texts), 1):
+        if text := "\n".join(lines).strip():
+            pages.append(f"# Page {number}\n\n{_no_heading(text)}")
     about = reader.metadata
     return Office(
         content="\n\n".join(pages),
@@ -89,6 +98,31 @@ def _pdf(file: io.BytesIO) -> Office:
             **_kept({"author": about.author if about else None}),
         },
     )
+
+
+def _without_running_heads(pages: list[list[str]]) -> list[list[str]]:
+    """Return the lines of pages; a line that stands at the top or foot of most of them, or is
+    the number of the page there, only where it stands first."""
+    if len(pages) < _MANY:
+        return pages
+    for ends in (slice(0, 2), slice(-2, None)):
+        named = [[_head(line, n) for line in page[ends]] for n, page in enumerate(pages)]
+        found = [{head for head in heads if head} for heads in named]
+        counts = Counter(head for heads in found for head in heads)
+        common = {head for head, count in counts.items() if count > _MOST_PAGES * len(pages)}
+        seen: set[str] = set()
+        for page, names, heads in zip(pages, named, found, strict=True):
+            again = heads & common & seen
+            seen |= heads
+            pairs = zip(page[ends], names, strict=True)
+            page[ends] = [line for line, name in pairs if name not in again]
+    return pages
+
+
+def _head(line: str, page: int) -> str:
+    """A line as it stands on other pages, too: numbers that count the pages are the same."""
+    found = _NUMBERED.fullmatch(line) if len(line) <= 40 else None
+    return f"{int(found[1]) - page}. page" if found else line
 
 
 def _docx(file: io.BytesIO) -> Office:

@@ -164,6 +164,38 @@ def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
     assert ndcg == pytest.approx(measured[nDCG @ 10])
 
 
+ODD = ["a b", "x\u2028y", " lead", "ü\x85", "trail\u00a0", "#1", "Q0", "C:\\x", "\u3000"]
+
+
+def test_runs_and_qrels_of_trec_come_back_exactly(rag: Rag, tmp_path: Path) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks({"uri": uri, "content": f"fish {'bird ' * n}"} for n, uri in enumerate(ODD))
+    relevant = {uri: 1 + n / 7 for n, uri in enumerate(ODD)}
+    questions = [{"id": f"q {n}", "question": "bird fish", "relevant": relevant} for n in range(2)]
+    rag.evaluation.sets.put("one", questions)
+    rag.evaluation.sets.export_file("one", tmp_path / "set", form="trec")
+    topics, qrels = tmp_path / "set" / "topics.tsv", tmp_path / "set" / "qrels.txt"
+    assert rag.evaluation.sets.import_file("two", topics, form="trec", qrels=qrels).rejected == []
+    assert rag.evaluation.sets.queries("two") == rag.evaluation.sets.queries("one")
+    run = docs.evaluation.run("one")
+    rag.evaluation.runs.export_file(run.run_id, tmp_path / "a.run")
+    again = docs.evaluation.import_run("one", tmp_path / "a.run")
+    assert (again.ranked, again.missing, again.rejected) == (2 * len(ODD), [], [])
+    rag.evaluation.runs.export_file(again.run.run_id, tmp_path / "b.run")
+    first, second = (
+        [line.split("\t")[:5] for line in (tmp_path / name).read_text("utf-8").split("\n")]
+        for name in ("a.run", "b.run")
+    )
+    assert first == second and len(first) == 2 * len(ODD) + 1
+
+
+def test_what_the_form_of_trec_cannot_hold_is_refused(rag: Rag, tmp_path: Path) -> None:
+    rag.evaluation.sets.put("one", [{"question": "x", "relevant": ["a\tb"]}])
+    for form in ("trec", "beir"):
+        with pytest.raises(InvalidInput, match="holds a tab"):
+            rag.evaluation.sets.export_file("one", tmp_path / form, form=form)
+
+
 def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> None:
     binary = tmp_path / "x.jsonl"
     binary.write_bytes(b"\xff\xfe{}")

@@ -72,6 +72,21 @@ def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
     return file.getvalue()
 
 
+def test_running_heads_of_a_pdf_are_written_once() -> None:
+    texts = [
+        f"Yearly report\nInvoice {n}\nText number {n}\nStep {n}\nPage {n} of 6" for n in range(6)
+    ]
+    content = read("a.pdf", pdf(*texts)).content
+    assert content.count("Yearly report") == 1 and content.count("of 6") == 1
+    words = ("Invoice", "Text number", "Step")
+    assert all(f"{word} {n}\n" in content + "\n" for word in words for n in range(6))
+    assert content.index("Yearly report") < content.index("# Page 2")
+    few = [f"Yearly report\nText number {n}" for n in range(3)]
+    assert read("a.pdf", pdf(*few)).content.count("Yearly report") == 3
+    some = [("Yearly report\n" if n % 2 else "") + f"{n} words {'x' * n}\nend" for n in range(8)]
+    assert read("a.pdf", pdf(*some)).content.count("Yearly report") == 4
+
+
 def test_pages_of_a_pdf_are_sections() -> None:
     loaded = read("a/report.pdf", pdf("One line\nanother", "", "Third page", title="The report"))
     assert loaded.content == "# Page 1\n\nOne line\nanother\n\n# Page 3\n\nThird page"

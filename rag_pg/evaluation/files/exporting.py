@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def _write_beir(queries: Iterable[EvalQuery], path: Path) -> None:
             record = {"_id": query.query_id, "text": query.question}
             texts.write(json.dumps(record, ensure_ascii=False) + "\n")
             for uri, grade in _grades(query).items():
-                qrels.write(f"{query.query_id}\t{uri}\t{grade:g}\n")
+                qrels.write(_row(query.query_id, uri, _number(grade)))
 
 
 def _write_trec(queries: Iterable[EvalQuery], path: Path) -> None:
@@ -101,9 +102,23 @@ def _write_trec(queries: Iterable[EvalQuery], path: Path) -> None:
         (path / "qrels.txt").open("w", encoding="utf-8", newline="\n") as qrels,
     ):
         for query in queries:
-            topics.write(f"{query.query_id}\t{' '.join(query.question.split())}\n")
+            topics.write(_row(query.query_id, " ".join(query.question.split())))
             for uri, grade in _grades(query).items():
-                qrels.write(f"{query.query_id}\t0\t{uri}\t{grade:g}\n")
+                qrels.write(_row(query.query_id, "0", uri, _number(grade)))
+
+
+def _row(*cells: str) -> str:
+    """A line of cells with tabs between them. Raises: InvalidInput (a cell that holds one)."""
+    for cell in cells:
+        if re.search(r"[\t\r\n]", cell):
+            raise InvalidInput(
+                f"{cell!r:.100} holds a tab or a line's end, which this form cannot; export jsonl"
+            )
+    return "\t".join(cells) + "\n"
+
+
+def _number(grade: float) -> str:
+    return str(int(grade)) if grade == int(grade) else repr(grade)
 
 
 def _grades(query: EvalQuery) -> dict[str, float]:
@@ -132,7 +147,8 @@ def export_run(database: Database, run_id: int, path: Path) -> int:
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for query_id, uri, rank in ranked:
-                file.write(f"{query_id}\tQ0\t{uri}\t{rank}\t{1 / rank:.9f}\trag_pg-{run_id}\n")
+                score, tag = f"{1 / rank:.9f}", f"rag_pg-{run_id}"
+                file.write(_row(query_id, "Q0", uri, str(rank), score, tag))
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc}") from exc
     return len(ranked)
