@@ -78,7 +78,8 @@ def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Pa
         before = page.inner_text("table.questions")
         run = done.run_ids[-1]
         page.locator("select").nth(1).select_option(str(len(done.run_ids) - 1))
-        assert f"hits of run {run}" in page.inner_text("table.questions tr:first-child")
+        named = rag.evaluation.runs.report(done.run_ids).name_of(len(done.run_ids) - 1)
+        assert f"hits of {named}" in page.inner_text("table.questions tr:first-child")
         chosen = page.inner_text("table.questions")
         assert chosen != before and HOSTILE in chosen and page.locator("img").count() == 0
         found = rag.evaluation.runs.report([done.run_ids[0], run])

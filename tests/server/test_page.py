@@ -35,6 +35,15 @@ HOSTILE = (
     "\U0001f600\U0001f600 The zebra office opens at nine <script>window.hit=1</script> on Mondays."
     " </div><b onclick=window.hit=1>x\n\n\u05d4\u05de\u05e9\u05e8\u05d3 \u202e evil"
 )
+# Of the marked quotation, by the definition of WCAG 2.
+CONTRAST = """(() => {
+    const style = getComputedStyle(document.querySelector("mark.now"));
+    const bright = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((one) => one / 255)
+        .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, one, n) => sum + one * [0.2126, 0.7152, 0.0722][n], 0);
+    const both = [bright(style.color), bright(style.backgroundColor)];
+    return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+})()"""
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_is_small() -> None:
@@ -174,6 +183,10 @@ def test_an_answer_opens_its_source_at_the_quotation(
         mark.wait_for()
         assert "The zebra office opens at nine" in mark.inner_text()
         assert not mark.inner_text().startswith("\U0001f600\U0001f600 \U0001f600")
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate(CONTRAST) > 4.5
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate(CONTRAST) > 4.5
         box, view = mark.bounding_box(), page.viewport_size
         assert box and view and 0 <= box["y"] < view["height"]
         assert page.evaluate("document.activeElement.id") == "side"

@@ -80,6 +80,13 @@ class ReportContent:
     pair: Sequence[int]
     k: int
 
+    def name_of(self, position: int) -> str:
+        """What people call the run there: its name, or what it is and when it began; with its
+        number where several are called so."""
+        names = [run.name or f"{run.kind} of {run.started_at:%Y-%m-%d %H:%M}" for run in self.runs]
+        name = names[position]
+        return name if names.count(name) == 1 else f"{name} ({self.runs[position].run_id})"
+
     def run_rows(self) -> list[ReportedRun]:
         """The runs with their quality and their latency."""
         found = [overall(metrics) for metrics in self.metrics]

@@ -12,11 +12,15 @@ from rag_pg.evaluation.report.content import METRIC, ReportContent, ReportedHit,
 from rag_pg.evaluation.report.plots import plot_categories, plot_frontier
 from rag_pg.types import EvalRun
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}
-table{border-collapse:collapse;width:100%;margin:1rem 0}td,th{border:1px solid #ccc;padding:.3rem
-.6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}td.n{text-align:right}
-tr.worse{background:#fde8e8}tr.better{background:#e8f6ea}.rel{font-weight:600}svg{max-width:100%}
-.fail{color:#a00}"""
+STYLE = """:root{color-scheme:light dark}body{font:16px/1.55 system-ui,sans-serif;margin:1.5rem
+auto;max-width:68rem;padding:0 1rem;background:light-dark(#fbfbfa,#16181b);color:light-dark(#1c1e21,
+#e6e7e9)}table{border-collapse:collapse;width:100%;margin:1rem 0;display:block;overflow-x:auto;
+background:light-dark(#fff,#1e2125)}td,th{border-bottom:1px solid light-dark(#dfe1e4,#363b42);
+padding:.4rem .75rem;text-align:start;vertical-align:top;overflow-wrap:anywhere}th{font-size:.8rem;
+color:light-dark(#5c6269,#a3a9b1)}td.n{text-align:end;font-variant-numeric:tabular-nums}
+tr.worse{background:light-dark(#fde8e8,#3d2124)}tr.better{background:light-dark(#e8f6ea,#1d3325)}
+.rel{font-weight:600}svg{max-width:100%;height:auto;background:#fff}.fail{color:light-dark(#a8261d,
+#ff9d93)}p,h1{overflow-wrap:anywhere}"""
 # The table of questions anew for the two runs that the reader chooses; texts are set as texts.
 SCRIPT = """
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -37,7 +41,7 @@ function show() {
   const head = make('tr');
   head.append(make('th', 'question'));
   for (const run of pair)
-    head.append(make('th', data.metric), make('th', 'hits of run ' + data.runs[run]));
+    head.append(make('th', data.metric), make('th', 'hits of ' + data.runs[run]));
   table.replaceChildren(head, ...rows.map(({query, change}) => {
     const row = make('tr', '', change < 0 ? 'worse' : change > 0 ? 'better' : '');
     const name = make('td', query.question);
@@ -63,14 +67,16 @@ last.addEventListener('change', show);
 def page(report: ReportContent) -> str:
     """Return the page. Raises: ModelUnavailable (matplotlib is missing)."""
     runs = report.runs
-    title = f"Set {runs[0].eval_set}: " + ", ".join(f"run {r.run_id}" for r in runs)
-    heads = "".join(f"<th>run {run.run_id}</th>" for run in runs)
+    names = [report.name_of(position) for position in range(len(runs))]
+    title = f"Set {runs[0].eval_set}: " + ", ".join(names)
+    heads = "".join(f"<th>{escape(name)}</th>" for name in names)
     failures = list(report.failures())
     missed = [query for query in report.queries if query.is_missed]
     chosen = len(runs) > len(report.pair)
     script = f"; script-src '{_hash(SCRIPT)}'" if chosen else ""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width'>",
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src"
         f" 'unsafe-inline'{script}\">",
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
@@ -86,12 +92,14 @@ def page(report: ReportContent) -> str:
             + "".join(f"<td class='n'>{_number(value)}</td>" for value in row[2:])
             + "</tr>"
             for row in report.metric_rows()
+            if any(row[2:])
         ),
         "</table>",
         "<h2>Failures</h2>",
         f"<p>{len({query.query_id for _, query, _ in failures})} questions have an error.</p>",
         *(
-            f"<p class='fail'>{escape(query.query_id)}, run {run.run_id}: {escape(error)}</p>"
+            f"<p class='fail'>{escape(query.query_id)}, {escape(report.name_of(runs.index(run)))}:"
+            f" {escape(error)}</p>"
             for run, query, error in failures
         ),
         f"<p>{len(missed)} questions have nothing relevant among their hits.</p>",
@@ -100,7 +108,7 @@ def page(report: ReportContent) -> str:
         _choice(report) if chosen else "",
         "<table class='questions'><tr><th>question</th>",
         "".join(
-            f"<th>{METRIC}</th><th>hits of run {runs[position].run_id}</th>"
+            f"<th>{METRIC}</th><th>hits of {escape(names[position])}</th>"
             for position in report.pair
         ),
         "</tr>",
@@ -126,8 +134,8 @@ def _choice(report: ReportContent) -> str:
     def options(selected: int) -> str:
         return "".join(
             f"<option value='{n}'{' selected' if n == selected else ''}>"
-            f"{escape(f'run {run.run_id} {run.name}'[:80])}</option>"
-            for n, run in enumerate(report.runs)
+            f"{escape(report.name_of(n)[:80])}</option>"
+            for n in range(len(report.runs))
         )
 
     first, last = (f"<select>{options(position)}</select>" for position in report.pair)
@@ -160,7 +168,7 @@ def _data(report: ReportContent) -> str:
     text = json.dumps(
         {
             "metric": METRIC,
-            "runs": [run.run_id for run in report.runs],
+            "runs": [report.name_of(n) for n in range(len(report.runs))],
             "uris": list(uris),
             "queries": queries,
         },

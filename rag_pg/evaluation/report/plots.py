@@ -16,11 +16,11 @@ def plot_frontier(report: ReportContent) -> str:
     Raises: ModelUnavailable."""
     axes, figure = _axes()
     points = []
-    for one in report.run_rows():
+    for position, one in enumerate(report.run_rows()):
         if one.value is not None and one.latency_p50 is not None:
             points.append((one.latency_p50 * 1000, one.value))
             axes.scatter(*points[-1])
-            axes.annotate(f"run {one.run.run_id}", points[-1])
+            axes.annotate(_plain(report.name_of(position)), points[-1])
     best = frontier(points)
     axes.plot([x for x, _ in best], [y for _, y in best], color="0.6", linestyle=":", zorder=0)
     axes.set_xlabel("median latency, ms")
@@ -31,15 +31,14 @@ def plot_frontier(report: ReportContent) -> str:
 def plot_categories(report: ReportContent) -> str:
     """Quality by category, a bar for each of the first runs. Raises: ModelUnavailable."""
     axes, figure = _axes()
-    pairs = list(zip(report.runs, report.metrics, strict=True))[:MOST_BARS]
-    found = [{m.category: m for m in ms if m.metric == METRIC} for _, ms in pairs]
+    found = [{m.category: m for m in ms if m.metric == METRIC} for ms in report.metrics[:MOST_BARS]]
     names = sorted({name for one in found for name in one}, key=lambda name: name or "")
     width = 0.8 / len(found)
-    for number, ((run, _), one) in enumerate(zip(pairs, found, strict=True)):
+    for number, one in enumerate(found):
         values = [one[name].value if name in one else 0.0 for name in names]
         axes.bar(
             [n + number * width for n in range(len(names))], values, width,
-            label=f"run {run.run_id}",
+            label=_plain(report.name_of(number)),
         )  # fmt: skip
     axes.set_xticks(range(len(names)), [_plain(name or "all") for name in names], rotation=30)
     axes.set_ylim(0, 1)
