@@ -75,6 +75,7 @@ def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Pa
         assert "0 questions have an error" in text and "1 questions have nothing relevant" in text
         assert HOSTILE in text and page.locator("img").count() == 0
         assert page.locator("script").count() == 2  # its own, and the data
+        assert " against " in page.inner_text("h2 >> nth=0")
         before = page.inner_text("table.questions")
         run = done.run_ids[-1]
         page.locator("select").nth(1).select_option(str(len(done.run_ids) - 1))

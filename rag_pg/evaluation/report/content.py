@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pg.types import EvalMetric, EvalRun
+from rag_pg.types import EvalMetric, EvalRun, RunComparison
 
 METRIC = "ndcg"
 
@@ -72,13 +72,14 @@ class ReportedQuery:
 class ReportContent:
     """What a report holds. metrics: of each run. pair: the positions of the runs that are
     compared question by question: the one, both, or of more the first and the best of the
-    others."""
+    others. comparison: of that pair."""
 
     runs: Sequence[EvalRun]
     metrics: Sequence[Sequence[EvalMetric]]
     queries: Sequence[ReportedQuery]
     pair: Sequence[int]
     k: int
+    comparison: Sequence[RunComparison] = ()
 
     def name_of(self, position: int) -> str:
         """What people call the run there: its name, or what it is and when it began; with its

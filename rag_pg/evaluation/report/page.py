@@ -12,6 +12,7 @@ from rag_pg.evaluation.report.content import METRIC, ReportContent, ReportedHit,
 from rag_pg.evaluation.report.plots import plot_categories, plot_frontier
 from rag_pg.types import EvalRun
 
+SHOWN_LOST = 20
 STYLE = """:root{color-scheme:light dark}body{font:16px/1.55 system-ui,sans-serif;margin:1.5rem
 auto;max-width:68rem;padding:0 1rem;background:light-dark(#fbfbfa,#16181b);color:light-dark(#1c1e21,
 #e6e7e9)}table{border-collapse:collapse;width:100%;margin:1rem 0;display:block;overflow-x:auto;
@@ -82,14 +83,15 @@ def page(report: ReportContent) -> str:
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
         *(_run_line(run) for run in runs),
+        *_differences(report),
         "<h2>Quality and latency</h2>",
         plot_frontier(report),
         f"<h2>{METRIC}@{report.k} by category</h2>",
         plot_categories(report),
         f"<h2>Metrics</h2><table><tr><th>category</th><th>metric</th>{heads}</tr>",
         *(
-            f"<tr><td>{escape(row[0] or 'all')}</td><td>{escape(row[1])}</td>"
-            + "".join(f"<td class='n'>{_number(value)}</td>" for value in row[2:])
+            f"<tr><td>{escape(row[0] or 'all')}</td><td>{escape(_unit(row[1]))}</td>"
+            + "".join(f"<td class='n'>{_value(row[1], value)}</td>" for value in row[2:])
             + "</tr>"
             for row in report.metric_rows()
             if any(row[2:])
@@ -121,6 +123,43 @@ def page(report: ReportContent) -> str:
         "</body></html>",
     ]
     return "\n".join(parts)
+
+
+def _differences(report: ReportContent) -> list[str]:
+    """What the second of two runs gains on the first, and the questions that it lost."""
+    if len(report.pair) < 2:
+        return []
+    before, after = (escape(report.name_of(position)) for position in report.pair)
+    lost = [query for query in report.worst(SHOWN_LOST) if query.change(report.pair) < 0]
+    rows = [
+        f"<tr><td>{escape(one.metric)}</td><td class='n'>{one.difference:+.3f}</td><td>"
+        + ("too few" if one.low is None else f"{one.low:+.3f} to {one.high:+.3f}")
+        + f"</td><td class='n'>{one.wins}</td><td class='n'>{one.losses}</td></tr>"
+        for one in report.comparison
+        if one.wins or one.losses
+    ]
+    return [
+        f"<h2>{after} against {before}</h2>",
+        "<table><tr><th>metric</th><th>difference</th><th>95 % interval</th><th>better</th>"
+        "<th>worse</th></tr>"
+        if rows
+        else "<p>They measure the same.</p>",
+        *rows,
+        "</table>" if rows else "",
+        f"<h2>Lost questions ({len(lost)})</h2><table>" if lost else "<p>No question is lost.</p>",
+        *(_query_row(query, report.pair) for query in lost),
+        "</table>" if lost else "",
+    ]
+
+
+def _unit(metric: str) -> str:
+    return f"{metric}, ms" if metric.startswith("latency") else metric
+
+
+def _value(metric: str, value: float | None) -> str:
+    if value is not None and metric.startswith("latency"):
+        return f"{1000 * value:.0f}"
+    return _number(value)
 
 
 def _hash(script: str) -> str:

@@ -17,8 +17,10 @@ from rag_pg.evaluation.report.content import (
 )
 from rag_pg.evaluation.report.page import page
 from rag_pg.evaluation.run import find_run
+from rag_pg.types import EvalMetric, RunComparison
 
 SHOWN_HITS = 10
+COMPARED = ("ndcg", "recall", "mrr")
 
 
 class Report(ReportContent):
@@ -66,7 +68,27 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
         )
         for query_id in sorted(results)
     ]
-    return Report(runs=runs, metrics=metrics, queries=queries, pair=pair, k=k)
+    return Report(
+        runs=runs,
+        metrics=metrics,
+        queries=queries,
+        pair=pair,
+        k=k,
+        comparison=_compare(database, [run_ids[n] for n in pair], [metrics[n] for n in pair], k),
+    )
+
+
+def _compare(
+    database: Database, run_ids: Sequence[int], metrics: Sequence[Sequence[EvalMetric]], k: int
+) -> list[RunComparison]:
+    """The differences of two runs in what both measure; none of one run."""
+    shared = [one for one in COMPARED if all(one in overall(of_run) for of_run in metrics)]
+    if len(run_ids) < 2 or not shared:
+        return []
+    found = database.compare_runs(
+        *run_ids, metrics=shared, k=k, permutations=10_000, seed=0, correction="holm"
+    )
+    return [one for one in found if one.category is None]
 
 
 def _hits(hits: Sequence[Mapping[str, Any]]) -> list[ReportedHit]:
