@@ -6,7 +6,7 @@ in paths.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, File, Form, UploadFile
@@ -148,11 +148,11 @@ async def difference(
 @routes.post("/uploads", response_model=PutResult, dependencies=WRITES)
 async def upload(
     call: Asked,
-    collection: Annotated[str, Form()],
-    files: Annotated[list[UploadFile], File()],
+    collection: Annotated[str, Form(min_length=1)],
+    files: Annotated[list[UploadFile], File(min_length=1)],
     uri_prefix: Annotated[str, Form()] = "",
     metadata: Annotated[str, Form()] = "{}",
-    keep_original: Annotated[bool | None, Form()] = None,
+    keep_original: Annotated[Literal["", "true", "false"], Form()] = "",
     wait: Annotated[bool, Form()] = False,
 ) -> Response:
     """Store files: the suffix of a name tells its type, uri_prefix and the name are its uri."""
@@ -170,7 +170,8 @@ async def upload(
             ))  # fmt: skip
         except RagError as exc:
             failures.append(Failure(uri=uri_prefix + name, error=str(exc)))
-    report = await docs.add(*loaded, wait=wait, metadata=fields, keep_original=keep_original)
+    kept = {"true": True, "false": False}.get(keep_original)
+    report = await docs.add(*loaded, wait=wait, metadata=fields, keep_original=kept)
     return answered(_put_result(report, failures))
 
 

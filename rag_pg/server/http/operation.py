@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from rag_pg.errors import RagError
+from rag_pg.errors import InvalidInput, RagError
 from rag_pg.server.http.problem import PROBLEMS, Refused
 from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import Count, Health, QueriesBody, RetryBody
@@ -35,6 +35,7 @@ from rag_pg.version import __version__
 
 routes = APIRouter(tags=["operation"], responses=PROBLEMS, dependencies=[needs("operate")])
 quality = APIRouter(tags=["quality"], responses=PROBLEMS, dependencies=[needs("operate")])
+Day = Annotated[str | None, Query(json_schema_extra={"format": "date"})]
 probes = APIRouter(tags=["health"], responses=PROBLEMS)
 
 
@@ -80,7 +81,7 @@ async def job_counts(call: Asked, collection: str | None = None) -> Response:
     return answered(await call.rag.jobs.counts(collection))
 
 
-@routes.get("/jobs/{job_id}", response_model=dict[str, Any])
+@routes.get("/jobs/{job_id:int}", response_model=dict[str, Any])
 async def explain_job(call: Asked, job_id: int) -> Response:
     """A job's state, why it is in it, and its history."""
     return answered(await call.rag.jobs.explain(job_id))
@@ -108,12 +109,12 @@ async def budgets(call: Asked) -> Response:
 @routes.get("/usage", response_model=list[UsageLine])
 async def usage(
     call: Asked,
-    since: date | None = None,
-    until: date | None = None,
+    since: Day = None,
+    until: Day = None,
     by: Annotated[Sequence[str], Query()] = ("day",),
 ) -> Response:
     """What models were asked, and what it cost: by day, role, collection, strategy, kind, model."""
-    return answered(await call.rag.admin.usage(since, until, by))
+    return answered(await call.rag.admin.usage(_day(since), _day(until), by))
 
 
 @routes.get("/answers", response_model=list[LoggedAnswer])
@@ -144,19 +145,19 @@ async def eval_runs(call: Asked, set_name: str | None = None, limit: int = 100) 
     return answered(await call.rag.evaluation.runs.list(set_name, limit=limit))
 
 
-@quality.get("/eval/runs/{run_id}", response_model=EvalRun)
+@quality.get("/eval/runs/{run_id:int}", response_model=EvalRun)
 async def eval_run(call: Asked, run_id: int) -> Response:
     """One run."""
     return answered(await call.rag.evaluation.runs.get(run_id))
 
 
-@quality.get("/eval/runs/{run_id}/metrics", response_model=list[EvalMetric])
+@quality.get("/eval/runs/{run_id:int}/metrics", response_model=list[EvalMetric])
 async def eval_metrics(call: Asked, run_id: int, k: int = 10) -> Response:
     """The metrics of a run, for all questions and by category."""
     return answered(await call.rag.evaluation.runs.metrics(run_id, k=k))
 
 
-@quality.get("/eval/runs/{run_id}/results", response_model=list[dict[str, Any]])
+@quality.get("/eval/runs/{run_id:int}/results", response_model=list[dict[str, Any]])
 async def eval_results(call: Asked, run_id: int, k: int = 10) -> Response:
     """What each question got."""
     return answered(await call.rag.evaluation.runs.results(run_id, k=k))
@@ -200,3 +201,11 @@ async def gate_checks(call: Asked, collection: str) -> Response:
 async def calibration(call: Asked, collection: str) -> Response:
     """When answers of a collection are right, and how often; null where nobody measured it."""
     return answered(await (await call.collection(collection)).evaluation.calibration())
+
+
+def _day(text: str | None) -> date | None:
+    """Raises: InvalidInput."""
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError as exc:
+        raise InvalidInput(f"{text!r:.40} is no day; write it as 2026-01-31") from exc

@@ -126,7 +126,14 @@ def response_of(exc: Exception) -> Response:
 
 
 async def _on_error(request: Request, exc: Exception) -> Response:
-    return response_of(exc)
+    response = response_of(exc)
+    if response.status_code == 405:  # several routes may have one path
+        paths = request.app.openapi()["paths"]
+        path = getattr(request.scope.get("route"), "path_format", request.url.path)
+        known = paths.get(request.url.path) or paths.get(path) or {}
+        if known:
+            response.headers["Allow"] = ", ".join(sorted(method.upper() for method in known))
+    return response
 
 
 def add_problems(app: FastAPI) -> None:

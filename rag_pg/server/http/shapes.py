@@ -101,7 +101,7 @@ class CollectionBody(Body):
     model: str | None = None
     language: str | None = None
     distance: str | None = None
-    dimensions: int | None = None
+    dimensions: int | None = Field(None, ge=1, le=65_535)
     chunking: dict[str, Any] | None = None
     index_options: dict[str, Any] | None = None
     preset: str | None = None
