@@ -75,6 +75,9 @@ TOPICS = {
     ),
     "Search": ("A search function returns rows of type rag.hit, best first, and writes nothing."),
     "Sources": ("A source is a table of the application's own that a collection follows."),
+    "Tenants": (
+        "Each tenant's collections are seen by its own login roles alone: docs/guides/tenants.md."
+    ),
     "Text": ("What a worker in another language has to compute in exactly the same way."),
     "Views": (
         "Views of the application's own tables that questions may be put to, with typed and"

@@ -120,7 +120,7 @@ class Retriever:
 
     def cosine_spread(self) -> CosineSpread | None:
         """Return that of the collection's space; None where it was not measured."""
-        return self._database.cosine_spread(self._searcher.info.collection_id)
+        return self._database.cosine_spread(self._searcher.info.name)
 
     def match_terms(self, question: str, texts: Sequence[str]) -> Sequence[TermMatch]:
         """Return how rare the terms of a question are, and which texts have them; without those

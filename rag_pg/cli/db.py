@@ -40,12 +40,18 @@ def db_upgrade(
 
 @db.command("check")
 @command
-def db_check(dsn: Dsn = None) -> None:
+def db_check(
+    tenants: Annotated[
+        bool,
+        typer.Option("--tenants", help="Fail unless tenants are held apart, warnings included."),
+    ] = False,
+    dsn: Dsn = None,
+) -> None:
     """Compare the database with this program; exit 1 when they differ."""
     from rag_pg.db import schema
 
     rag = make_client(dsn)
-    problems = schema.check(rag.dsn or embedded_server().start())
+    problems = schema.check(rag.dsn or embedded_server().start(), tenants=tenants)
     for problem in problems:
         write_result(problem, problem=problem)
     if problems:

@@ -47,6 +47,8 @@ class Rag:
         cache: what is kept in the database, to be read again while nothing that it depends on has
             changed; False: nothing; None: as the settings say.
         embedders: further embedders by the prefix of their name, e.g. {"mine": open_mine}.
+        tenant: whose collections it sees, for a role of rag.grant_tenant: its own tenant, or the
+            one that a trusted application chooses; None: as the role's rights say.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Rag:
         settings: Settings | None = None,
         cache: Cache | bool | None = None,
         embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
+        tenant: str | None = None,
     ) -> None:
         if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
             raise InvalidInput(
@@ -64,6 +67,7 @@ class Rag:
             )
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
+        self.tenant = tenant
         self.models = Models(self.settings, embedders=embedders)
         kept = Entries(lambda: self.database, OFF, UseCounter(lambda: self.database))
         self.cache_entries = replace(kept, settings=parse_cache(self.settings.cache)).wanted(cache)
@@ -90,7 +94,7 @@ class Rag:
         embedded = self.dsn is None
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-        database = Database(self.dsn, pool_size=self.settings.pool_size)
+        database = Database(self.dsn, pool_size=self.settings.pool_size, tenant=self.tenant)
         database.open(upgrade=embedded)
         self._database = database
 

@@ -52,7 +52,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of_sqlstate
 
 # Raised, with rag.api_version(), when this program calls what older schemas have not.
-API_VERSION = 3
+API_VERSION = 4
 LONGEST_MESSAGE = 1000  # characters
 PING_SECONDS = 2
 POOL_SIZE = 4
@@ -66,9 +66,14 @@ log = logging.getLogger(__name__)
 
 
 class Statements:
-    """A pool of connections, and statements on them. Opens nothing until `open`."""
+    """A pool of connections, and statements on them. Opens nothing until `open`.
 
-    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
+    Args:
+        tenant: whose collections are seen; None: those of the role. It is a setting of each
+            transaction, see `with_settings`.
+    """
+
+    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE, tenant: str | None = None) -> None:
         self.dsn = dsn
         self._pool = ConnectionPool(
             dsn,
@@ -82,7 +87,8 @@ class Statements:
         )
         self._opened = False
         self._calls = Calls()
-        self._settings: Mapping[str, str] = {}
+        self._tenant = tenant
+        self._settings: Mapping[str, str] = {} if tenant is None else {"rag.tenant": tenant}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """Return this database with settings that hold for each of its statements and no longer.
@@ -110,7 +116,8 @@ class Statements:
 
         Args:
             upgrade: bring schema rag in step with this program first; see `schema.ensure`.
-        Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer.
+        Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer;
+        PermissionDenied when this role sees more or less than the tenant.
         """
         if self._opened:
             return
@@ -122,6 +129,23 @@ class Statements:
             self._calls.read(connection, halfvec_type(connection))
         self._pool.open(wait=False)
         self._opened = True
+        self._check_tenant()
+
+    def _check_tenant(self) -> None:
+        """Refuse a role that the tenant does not bound, or that is not of it."""
+        if self._tenant is None:
+            return
+        try:
+            seen = self.value(list, "visible_tenants")
+        except BaseException:
+            self.close()
+            raise
+        if seen != [self._tenant]:
+            self.close()
+            raise PermissionDenied(
+                f"this role sees {', '.join(seen) or 'no tenant'}, not {self._tenant!r:.100} alone:"
+                " connect as a role of rag.grant_tenant"
+            )
 
     def close(self) -> None:
         if self._opened:

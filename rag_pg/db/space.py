@@ -47,10 +47,10 @@ class Spaces(Statements):
     def measure_spaces(self, collections: Sequence[str] | None) -> int:
         return self.value(int, "measure_spaces", collections=collections)
 
-    def cosine_spread(self, collection_id: int) -> CosineSpread | None:
+    def cosine_spread(self, collection: str) -> CosineSpread | None:
         """How the cosines of the active space are spread; None: it is not measured."""
         columns = ("similarity_mean", "similarity_spread")
-        for mean, spread in self.tuples(columns, "_active_space", collection_id=collection_id):
+        for mean, spread in self.tuples(columns, "_cosine_spread", collection=collection):
             return None if mean is None else CosineSpread(mean=mean, spread=spread)
         return None
 

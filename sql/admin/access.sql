@@ -35,7 +35,7 @@ BEGIN ATOMIC
             'row_error, broken, followed_at)', '{sources}'),
         ('{source_owner}', 'SELECT, INSERT, UPDATE, DELETE', '{sources}'),
         ('{source_owner}', 'SELECT, DELETE', '{source_changes}'),
-        ('{source_owner}', 'SELECT', '{collections}'),
+        ('{source_owner}', 'SELECT', '{collections,tenant_roles,access_grants}'),
         ('{source_writer}', 'SELECT, INSERT', '{source_changes}')
     ) AS g (kinds, rights, tables), unnest(g.kinds) AS a (access);
 END;
@@ -132,6 +132,7 @@ BEGIN
     VALUES (grant_access.role_name, grant_access.access)
     ON CONFLICT DO NOTHING;
     PERFORM rag._apply_access(role_name, access);
+    PERFORM rag._apply_tenants();
 END
 $$;
 
@@ -163,6 +164,7 @@ BEGIN
         'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
     PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
     WHERE g.role_name = revoke_access.role_name;
+    PERFORM rag._apply_tenants();
 END
 $$;
 
@@ -203,8 +205,9 @@ AS $$
 BEGIN
     PERFORM rag._apply_access(a.role_name, a.access) FROM rag.list_access() AS a
     WHERE a.role_exists;
+    PERFORM rag._apply_tenants();
 END
 $$;
 
 COMMENT ON FUNCTION rag._renew_access IS
-$$Give every role its rights again: an upgrade made functions and tables.$$;
+$$Give every role its rights again, those of tenants, too: an upgrade made functions and tables.$$;

@@ -27,7 +27,8 @@ recall_target  share of the nearest that vector searches are to find, measured d
 lexer_version  of what made lexemes of its chunks, the oldest while they are lexed anew
 index_format  how its keyword index is stored
 keep_original  whether the files that documents are made from are stored, too
-copy_of  collection_id of the collection that this is a temporary copy of; NULL: of none$$),
+copy_of  collection_id of the collection that this is a temporary copy of; NULL: of none
+tenant  whose it is; '': no tenant's$$),
 ('document_versions',
  'Texts that documents had before they were replaced or deleted.
 Kept where the collection keeps versions.',
@@ -207,6 +208,13 @@ digest  SHA-256 of all files, a file or a function, definition of a table's part
  'Which rights rag.grant_access gave to which roles: every upgrade gives them again.',
 $$role_name  the role
 access  the kind of use$$),
+('tenants',
+ 'Whose collections there are.', ''),
+('tenant_roles',
+ 'Which login roles are of which tenant: only the owner of the tables writes it.',
+$$role_name  the role, as session_user names it
+tenant  the tenant; *: the one that an application names for a transaction
+access  reader, or writer, which also puts and deletes documents$$),
 ('alembic_version',
  'The revision of the tables, written by Alembic.', ''),
 ('maintenance_failures',

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION rag.api_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 3;
+RETURN 4;
 
 COMMENT ON FUNCTION rag.api_version IS
 $$The version of what clients and workers call.

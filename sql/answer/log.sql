@@ -102,7 +102,8 @@ AS $$
 DECLARE
     _answer rag.answer_log;
 BEGIN
-    SELECT a.* INTO _answer FROM rag.answer_log AS a
+    SELECT a.* INTO _answer
+    FROM rag.answer_log AS a JOIN rag.collections AS c ON c.collection_id = a.collection_id
     WHERE a.answer_id = _require_answer.answer_id;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no answer %', coalesce(answer_id::text, 'NULL')

@@ -6,9 +6,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _found rag.collections;
+    _found rag.collections := rag._find_collection(wanted);
 BEGIN
-    SELECT c.* INTO _found FROM rag.collections AS c WHERE c.name = wanted AND c.dropped_at IS NULL;
     IF _found.collection_id IS NULL THEN
         RAISE EXCEPTION 'there is no collection %',
             coalesce(quote_literal(left(wanted, 200)), 'NULL')
@@ -33,6 +32,7 @@ SET row_security TO on
 AS $$
 DECLARE
     _all_of_each CONSTANT boolean := NOT row_security_active('rag.documents');
+    _tenants CONSTANT text[] := rag.visible_tenants();
     _collection record;
     _names text[];
 BEGIN
@@ -40,7 +40,7 @@ BEGIN
         RETURN NULL;
     END IF;
     FOR _collection IN SELECT c.collection_id, c.name FROM rag.collections AS c
-        WHERE c.dropped_at IS NULL ORDER BY c.name LOOP
+        WHERE c.dropped_at IS NULL AND ARRAY['*', c.tenant] && _tenants ORDER BY c.name LOOP
         IF _all_of_each OR EXISTS (SELECT FROM rag.documents AS d
             WHERE d.collection_id = _collection.collection_id) THEN
             _names := _names || _collection.name;

@@ -46,7 +46,7 @@ BEGIN
     PERFORM pg_notify('rag_ready', CASE WHEN octet_length(p.full_text) < 8000 THEN p.full_text
                                         ELSE (p.payload || '{"uri": null}')::text END)
     FROM rag.documents AS d
-    JOIN rag.collections AS c ON c.collection_id = d.collection_id,
+    JOIN rag.collections AS c ON c.collection_id = d.collection_id AND c.tenant = '',
     LATERAL (SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri',
         d.uri,
                                        'version', d.indexed_version) AS payload) AS j,
@@ -60,7 +60,7 @@ $$Tell who listens on channel rag_ready that a document is searchable: {"collect
 "uri", "version"}.
 
 Sent when the transaction commits. uri is null where the payload would exceed the 8,000 bytes of a
-NOTIFY.$$;
+NOTIFY. Not sent for a tenant's collection: every role of the database may listen.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parse_offsets(chunks jsonb, OUT starts integer[],

@@ -15,7 +15,25 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._active_space IS
-$$The embedding space that searches of a collection use; all NULL when there is none.
+$$The embedding space that searches of a collection use; all NULL when there is none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._cosine_spread(collection text,
+    OUT similarity_mean double precision, OUT similarity_spread double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space rag.spaces := rag._active_space(
+        (rag._require_collection(_cosine_spread.collection)).collection_id);
+BEGIN
+    similarity_mean := _space.similarity_mean;
+    similarity_spread := _space.similarity_spread;
+END
+$$;
+
+COMMENT ON FUNCTION rag._cosine_spread IS
+$$How the cosines of the active space of a collection are spread; NULLs where it is not measured.
 Circle: client.$$;
 
 

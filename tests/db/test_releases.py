@@ -232,8 +232,8 @@ def test_wheels_of_two_releases_beside_one_database(
 @pytest.mark.parametrize(
     "arguments, line",
     [
-        ("worker --once", "api version 3, this program needs 1: upgrade rag-pg"),
-        ("status", "api version 3, this program needs 1: upgrade rag-pg"),
+        ("worker --once", f"api version {API_VERSION}, this program needs 1: upgrade rag-pg"),
+        ("status", f"api version {API_VERSION}, this program needs 1: upgrade rag-pg"),
         ("db upgrade", "knows revisions up to 0018 .*install a newer rag_pg; nothing was changed"),
     ],
 )

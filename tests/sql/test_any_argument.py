@@ -19,6 +19,7 @@ import sql_calls
 # or by function and argument where the name is not enough.
 WORKS = {
     "role_name": "'pg_monitor'",
+    "tenant": "'acme'",
     "access": "'reader'",
     "aggregates": """'{"n": {"count": "*"}}'""",
     "answer": "NULL",

@@ -40,7 +40,8 @@ def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector; GRANT CREATE ON SCHEMA public TO PUBLIC")
         for name in names.values():
-            connection.execute(f"CREATE ROLE {name} LOGIN".encode())
+            may = "CREATEROLE" if name == names["owner"] else ""  # for the door of tenants
+            connection.execute(f"CREATE ROLE {name} LOGIN {may}".encode())
         connection.execute(
             sql.SQL("ALTER DATABASE {} OWNER TO {}").format(
                 sql.Identifier(database), sql.Identifier(names["owner"])

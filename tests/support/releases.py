@@ -54,8 +54,9 @@ def make_release(
     if api is not None:
         for name, number in zip(("min_api_version", "api_version"), api, strict=True):
             head = f"FUNCTION rag.{name}()\nRETURNS integer\nLANGUAGE sql IMMUTABLE PARALLEL SAFE\n"
-            old, new = f"{head}RETURN {API_VERSION};", f"{head}RETURN {number};"
-            every["sql/admin/version.sql"].append((old, new))
+            present = (ROOT / "sql/admin/version.sql").read_text(encoding="utf-8")
+            old = f"{head}{present.partition(head)[2].partition(';')[0]};"
+            every["sql/admin/version.sql"].append((old, f"{head}RETURN {number};"))
         every["rag_pg/db/connection.py"] = [
             (f"\nAPI_VERSION = {API_VERSION}\n", f"\nAPI_VERSION = {api[1]}\n")
         ]

@@ -180,6 +180,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_access": ("reader", "SELECT * FROM rag.list_access()"),
     "grant_access": ("owner", "SELECT rag.grant_access('pg_monitor', 'reader')"),
     "revoke_access": ("owner", "SELECT rag.revoke_access('pg_monitor')"),
+    "visible_tenants": ("reader", "SELECT rag.visible_tenants()"),
+    "list_tenants": ("reader", "SELECT * FROM rag.list_tenants()"),
+    "check_tenants": ("reader", "SELECT * FROM rag.check_tenants()"),
+    "create_tenant": ("owner", "SELECT rag.create_tenant('zeta')"),
+    "set_tenant": ("owner", "SELECT rag.set_tenant('docs', 'acme')"),
+    "grant_tenant": ("owner", "SELECT rag.grant_tenant('pg_monitor', 'acme')"),
+    "revoke_tenant": ("owner", "SELECT rag.revoke_tenant('pg_monitor')"),
+    "drop_tenant": ("owner", "SELECT rag.drop_tenant('acme')"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),
     "audit": ("reader", "SELECT * FROM rag.audit('docs', 'faq')"),
     "audit_table": ("reader", "SELECT * FROM rag.audit_table('rag.chunks')"),
@@ -371,7 +379,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     """Collections, merged and fresh chunks, jobs of both kinds in hand, a second space,
     a field and a source."""
     run = connection.execute
-    run("SELECT rag.create_collection('docs', 'none', 3)")
+    run("SELECT rag.create_collection('docs', 'none', 3), rag.create_tenant('acme')")
     run(f"SELECT rag.set_enrichment('docs', {RULES}), rag.queue_backlog()")
     # A transaction anywhere on the server keeps a backlog open, and the next one waits for it.
     run("DELETE FROM rag.backlogs WHERE kind = 'enrich'")

@@ -101,6 +101,8 @@ def _upgrade(connection: Connection) -> str:
     store_words(connection)
     connection.exec_driver_sql("SELECT rag._renew_access()")
     record_installed(connection, vector_schema, {**tables, "revision": revision})
+    for problem in inventory.open_doors(psycopg_connection(connection)):
+        log.warning("tenants are not held apart: %s", problem)
     return revision
 
 
@@ -132,9 +134,13 @@ def ensure(dsn: str, connection: psycopg.Connection[Any]) -> None:
     upgrade(dsn)
 
 
-def check(dsn: str) -> list[str]:
+def check(dsn: str, *, tenants: bool = False) -> list[str]:
     """Return what differs between the database and this program, a line each;
-    empty when all is well."""
+    empty when all is well.
+
+    Args:
+        tenants: also what warns of a way past the policies of tenants, and that there are none.
+    """
     with transaction(dsn) as connection:
         if not scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
             return ['schema rag is not installed: run "rag-pg db upgrade"']
@@ -171,4 +177,5 @@ def check(dsn: str) -> list[str]:
                 " backup"
                 for name in inventory.orphans(raw)
             ]
+            problems += inventory.open_doors(raw, warnings=tenants)
         return problems + function_problems

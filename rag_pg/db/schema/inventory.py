@@ -14,10 +14,11 @@ import psycopg
 
 Connection = psycopg.Connection[Any]
 
+# With whose rights one runs belongs to the door of tenants: rag.check_tenants() and DEFINERS.
 FUNCTIONS = r"""
 SELECT format('rag.%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)),
        concat_ws(E'\n', p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
-           l.lanname, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.proleakproof,
+           l.lanname, p.provolatile, p.proparallel, p.proisstrict, p.proleakproof,
            p.procost, p.prorows, array_to_string(p.proconfig, E'\n'), p.probin,
            a.aggtransfn, a.aggfinalfn, a.agginitval,
            CASE WHEN p.prosqlbody IS NULL THEN p.prosrc
@@ -83,6 +84,16 @@ FROM relations AS r JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinte
 UNION ALL
 SELECT format('rule rag.%I.%I', r.relname, w.rulename), pg_get_ruledef(w.oid)
 FROM relations AS r JOIN pg_rewrite AS w ON w.ev_class = r.oid AND r.relkind <> 'v'
+"""
+
+# Functions that run with their owner's rights where no tenant has a role.
+DEFINERS = """
+SELECT format('%s runs with its owner''s rights: ALTER ROUTINE %1$s SECURITY INVOKER',
+              p.oid::regprocedure)
+FROM pg_proc AS p
+WHERE p.pronamespace = 'rag'::regnamespace AND p.prosecdef
+    AND NOT EXISTS (SELECT FROM rag.tenant_roles)
+ORDER BY 1
 """
 
 # What each collection and space that is not dropped should have, and has not.
@@ -203,6 +214,24 @@ def tables(connection: Connection) -> dict[str, str]:
 def missing_parts(connection: Connection) -> list[str]:
     """Return a line for each partition and index that a collection should have and has not."""
     return [line for (line,) in connection.execute(PARTS)]
+
+
+def open_doors(connection: Connection, *, warnings: bool = False) -> list[str]:
+    """Return a line for each way by which a tenant could see more than its own.
+
+    Args:
+        warnings: also what is none yet, and that no role is a tenant's.
+    """
+    lines = [line for (line,) in connection.execute(DEFINERS)]
+    found = connection.execute(
+        "SELECT f.detail, f.remedy FROM rag.check_tenants() AS f WHERE f.status = 'fail' OR %s",
+        [warnings],
+    )
+    lines += [f"{detail}: {remedy}" for detail, remedy in found]
+    (roles,) = connection.execute("SELECT count(*) FROM rag.tenant_roles").fetchone() or (0,)
+    if warnings and not roles:
+        lines.append("no role is of a tenant: SELECT rag.grant_tenant(role_name, tenant)")
+    return lines
 
 
 def orphans(connection: Connection) -> list[str]:

@@ -204,7 +204,7 @@ def observe_questions(
 
     database = opened.rag.database
     terms = partial(database.match_terms, opened.name)
-    spread = database.cosine_spread(opened.info.collection_id)
+    spread = database.cosine_spread(opened.info.name)
     embedder: Embedder | None = None
     searching = opened.unsampled()
     options: SearchOptions = {"limit": PASSAGES, "cache": False}

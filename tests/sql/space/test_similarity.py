@@ -202,7 +202,7 @@ def test_documents_that_are_added_measure_their_space(dsn: str) -> None:
         )
         (space,) = docs.spaces.list()
         assert space.similarity_mean is not None and space.similarity_spread is not None
-        found = rag.database.cosine_spread(docs.info.collection_id)
+        found = rag.database.cosine_spread(docs.info.name)
         assert found == CosineSpread(mean=space.similarity_mean, spread=space.similarity_spread)
         few = rag.collection("few", model="hash:32")
-        assert rag.database.cosine_spread(few.info.collection_id) is None
+        assert rag.database.cosine_spread(few.info.name) is None

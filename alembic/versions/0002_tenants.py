@@ -1,0 +1,37 @@
+"""Tenants: whose a collection is, and which roles are of which tenant."""
+
+from alembic import op
+
+revision = "0002_tenants"
+down_revision = "0001_schema"
+
+STATEMENTS = (
+    """
+    CREATE TABLE rag.tenants (
+        tenant text NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        CONSTRAINT tenants_pkey PRIMARY KEY (tenant),
+        CONSTRAINT tenants_tenant CHECK (tenant <> '' AND tenant <> '*')
+    )
+    """,
+    """
+    CREATE TABLE rag.tenant_roles (
+        role_name text NOT NULL,
+        tenant text NOT NULL,
+        access text NOT NULL,
+        CONSTRAINT tenant_roles_pkey PRIMARY KEY (role_name, tenant),
+        CONSTRAINT tenant_roles_access CHECK (access IN ('reader', 'writer'))
+    )
+    """,
+    """
+    ALTER TABLE rag.collections ADD COLUMN tenant text NOT NULL DEFAULT '',
+        ADD CONSTRAINT collections_tenant CHECK (tenant <> '*')
+    """,
+    # By it the name of another tenant's collection is not found, as one that there is not.
+    "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant) WHERE dropped_at IS NULL",
+)
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)

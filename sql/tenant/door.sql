@@ -1,0 +1,228 @@
+-- The door: roles of tenants call functions that run with the rights of a role that policies hold.
+
+CREATE OR REPLACE FUNCTION rag._door_functions()
+RETURNS TABLE (function_name text, runs_as text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.function_name, d.runs_as
+    FROM (VALUES
+        ('caller', '{version,api_version,min_api_version,help,content_hash,document_id,
+            embedded_text}'::text[]),
+        ('reader', '{visible_tenants,list_collections,get_collection,collection_stats,
+            collection_version,list_fields,list_spaces,space_settings,_search_status,search,
+            search_keyword,search_vector,search_variants,more_like,expand,snippet,check_citation,
+            match_terms,explain_search,why_not,hits,detect_language,_check_citations,_cosine_spread,
+            get_document,
+            get_documents,list_documents,list_chunks,get_embeddings,get_original,count_documents,
+            facets,select_documents,aggregate_documents,describe_metadata,find_values,
+            list_versions,document_at,diff_versions,list_jobs,pending_documents,
+            wait_until_searchable,get_calibration,list_answers,replay_answer}'),
+        ('writer', '{put_document,put_documents,put_chunks,load_chunks,delete_document,
+            delete_documents,delete_where,merge_metadata,keep_original}')
+    ) AS d (runs_as, names), unnest(d.names) AS f (function_name);
+END;
+
+COMMENT ON FUNCTION rag._door_functions IS
+$$The functions that roles of tenants may call, and with whose rights they then run: caller (they
+read no table), reader (the door role) or writer.
+
+Each finds the collection by its name, through rag._require_collection, or joins rag.collections,
+which a policy holds; none takes the id of something of which it does not look up the collection.
+Functions that commit cannot run with other rights than the caller's, and what a worker answers is
+read with the worker's: rag.ask and the like are not among them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._door_roles(OUT owner_name name, OUT reader name, OUT writer name)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _superuser boolean;
+BEGIN
+    SELECT r.rolname, r.rolsuper INTO owner_name, _superuser
+    FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner
+    WHERE c.oid = 'rag.collections'::regclass;
+    SELECT r.rolname INTO reader
+    FROM pg_policy AS p JOIN pg_roles AS r ON r.oid = p.polroles[1]
+    WHERE p.polrelid = 'rag.collections'::regclass AND p.polname = 'tenant';
+    reader := coalesce(reader, left('rag_door_' || current_database(), 50)::name);
+    writer := CASE WHEN _superuser THEN reader || '_writer' ELSE owner_name END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._door_roles IS
+$$The owner of the tables, and with whose rights the functions of the door run.
+
+reader: made for this database alone, for a role is there for all databases of a server. writer: the
+owner, which no policy holds, or a role without a login beside it where the owner is a superuser.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._make_door_roles()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _roles CONSTANT record := rag._door_roles();
+    _superuser CONSTANT boolean := _roles.writer <> _roles.owner_name;
+BEGIN
+    IF to_regrole(quote_ident(_roles.reader)) IS NULL
+        AND NOT (SELECT r.rolcreaterole OR r.rolsuper FROM pg_roles AS r
+            WHERE r.rolname = current_user) THEN
+        RAISE EXCEPTION 'permission denied: role % makes no roles', current_user
+        USING ERRCODE = '42501', HINT = format('have an administrator run: CREATE ROLE %I NOLOGIN; '
+            'GRANT %1$I TO %I WITH INHERIT TRUE, SET TRUE', _roles.reader, _roles.owner_name);
+    END IF;
+    IF to_regrole(quote_ident(_roles.reader)) IS NULL THEN
+        EXECUTE format('CREATE ROLE %I NOLOGIN', _roles.reader);
+    END IF;
+    PERFORM rag._apply_access(_roles.reader, 'reader');
+    IF _superuser THEN
+        IF to_regrole(quote_ident(_roles.writer)) IS NULL THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN BYPASSRLS', _roles.writer);
+        END IF;
+        PERFORM rag._apply_access(_roles.writer, 'writer');
+    ELSIF NOT (pg_has_role(_roles.owner_name, _roles.reader, 'SET')
+        AND pg_has_role(_roles.owner_name, _roles.reader, 'USAGE')) THEN
+        -- An upgrade replaces the functions that the role owns by then.
+        EXECUTE format('GRANT %I TO %I WITH INHERIT TRUE, SET TRUE', _roles.reader,
+            _roles.owner_name);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._make_door_roles IS
+$$Make the roles of the door where they are missing, and give them their rights.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._move_door_functions(open_door boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _roles CONSTANT record := rag._door_roles();
+    _function record;
+BEGIN
+    -- PostgreSQL asks a function's new owner for CREATE on the schema, for this moment.
+    IF open_door THEN
+        EXECUTE format('GRANT CREATE ON SCHEMA rag TO %I', _roles.reader);
+    END IF;
+    FOR _function IN
+        SELECT p.oid::regprocedure AS signature, w.definer, w.owner_name
+        FROM pg_proc AS p
+        LEFT JOIN rag._door_functions() AS f ON f.function_name = p.proname
+            AND f.runs_as <> 'caller',
+        LATERAL (SELECT f.runs_as IS NOT NULL AND open_door AS definer,
+            CASE WHEN f.runs_as = 'reader' AND open_door THEN _roles.reader
+                 WHEN f.runs_as = 'writer' AND open_door THEN _roles.writer
+                 ELSE _roles.owner_name END AS owner_name) AS w
+        WHERE p.pronamespace = 'rag'::regnamespace
+            AND (f.runs_as IS NOT NULL OR p.proowner = to_regrole(quote_ident(_roles.reader)))
+            AND (p.prosecdef <> w.definer
+                 OR p.proowner <> to_regrole(quote_ident(w.owner_name)))
+    LOOP
+        EXECUTE format('ALTER ROUTINE %s OWNER TO %I', _function.signature, _function.owner_name);
+        EXECUTE format('ALTER ROUTINE %s SECURITY %s', _function.signature,
+            CASE WHEN _function.definer THEN 'DEFINER' ELSE 'INVOKER' END);
+    END LOOP;
+    IF open_door THEN
+        EXECUTE format('REVOKE CREATE ON SCHEMA rag FROM %I', _roles.reader);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._move_door_functions IS
+$$Let the functions of the door run with the rights of its roles, or (open_door false) with their
+caller's again. An upgrade, which makes functions anew, takes it from them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._tenant_condition()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'ARRAY[''*''::text, tenant] && ( SELECT visible_tenants() AS visible_tenants)';
+
+COMMENT ON FUNCTION rag._tenant_condition IS
+$$Which collections the door sees, as PostgreSQL writes it: asked once in a statement.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._set_tenant_policies()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _roles CONSTANT record := rag._door_roles();
+    _granted oid[] := ARRAY(
+        SELECT r.oid FROM rag.access_grants AS g JOIN pg_roles AS r ON r.rolname = g.role_name
+        ORDER BY r.oid);
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
+        AND p.polrelid = 'rag.collections'::regclass
+        AND pg_get_expr(p.polqual, p.polrelid) = format('(%s)', rag._tenant_condition())) THEN
+        DROP POLICY IF EXISTS tenant ON rag.collections;
+        EXECUTE format('CREATE POLICY tenant ON rag.collections FOR SELECT TO %I USING (%s)',
+            _roles.reader, rag._tenant_condition());
+    END IF;
+    IF (SELECT array_agg(r.oid ORDER BY r.oid) FROM pg_policy AS p, unnest(p.polroles) AS r (oid)
+        WHERE p.polname = 'granted' AND p.polrelid = 'rag.collections'::regclass)
+        IS DISTINCT FROM nullif(_granted, '{}') THEN
+        DROP POLICY IF EXISTS granted ON rag.collections;
+        IF _granted <> '{}' THEN
+            EXECUTE format('CREATE POLICY granted ON rag.collections TO %s USING (true)',
+                (SELECT string_agg(g.oid::regrole::text, ', ') FROM unnest(_granted) AS g (oid)));
+        END IF;
+    END IF;
+    IF NOT (SELECT c.relrowsecurity FROM pg_class AS c
+        WHERE c.oid = 'rag.collections'::regclass) THEN
+        ALTER TABLE rag.collections ENABLE ROW LEVEL SECURITY;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._set_tenant_policies IS
+$$The policies on rag.collections: what the door sees, and that roles of rag.grant_access see all.
+Whoever else reads the table, but for its owner, sees nothing.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._apply_tenants()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _role record;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('rag._apply_tenants', 0));
+    IF NOT EXISTS (SELECT FROM rag.tenant_roles) THEN
+        IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
+            AND p.polrelid = 'rag.collections'::regclass) THEN
+            PERFORM rag._move_door_functions(false);
+            DROP POLICY tenant ON rag.collections;
+            DROP POLICY IF EXISTS granted ON rag.collections;
+            ALTER TABLE rag.collections DISABLE ROW LEVEL SECURITY;
+        END IF;
+        RETURN;
+    END IF;
+    PERFORM rag._make_door_roles();
+    PERFORM rag._set_tenant_policies();
+    PERFORM rag._move_door_functions(true);
+    FOR _role IN
+        SELECT quote_ident(r.rolname) AS quoted, bool_or(t.access = 'writer') AS writes
+        FROM rag.tenant_roles AS t JOIN pg_roles AS r ON r.rolname = t.role_name
+        GROUP BY r.rolname
+    LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA rag TO %s', _role.quoted);
+        EXECUTE (
+            SELECT format('GRANT EXECUTE ON ROUTINE %s TO %s',
+                string_agg(p.oid::regprocedure::text, ', '), _role.quoted)
+            FROM pg_proc AS p JOIN rag._door_functions() AS f ON f.function_name = p.proname
+            WHERE p.pronamespace = 'rag'::regnamespace
+                AND (f.runs_as <> 'writer' OR _role.writes));
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._apply_tenants IS
+$$Open the door for the roles of rag.tenant_roles, as this release's functions need it, or close it
+where there are none. Called by every upgrade and by whoever changes those roles.$$;

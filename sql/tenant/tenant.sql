@@ -1,0 +1,212 @@
+-- Tenants: made, given collections and login roles, listed.
+
+CREATE OR REPLACE FUNCTION rag._require_tenant(wanted text)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM rag.tenants AS t WHERE t.tenant = wanted) THEN
+        RAISE EXCEPTION 'there is no tenant %', coalesce(quote_literal(left(wanted, 200)), 'NULL')
+        USING ERRCODE = 'RG002', HINT = 'rag.create_tenant makes one, rag.list_tenants lists them';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_tenant IS
+$$Error RG002 where there is no such tenant.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.create_tenant(tenant text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._require_owner('make a tenant');
+    IF coalesce(create_tenant.tenant, '') !~ '^[^[:space:],*/]{1,100}$' THEN
+        RAISE EXCEPTION 'tenant name % is not usable',
+            coalesce(quote_literal(left(create_tenant.tenant, 200)), 'NULL')
+        USING ERRCODE = 'RG001',
+            HINT = 'use 1 to 100 characters without spaces, commas, asterisks or slashes';
+    END IF;
+    INSERT INTO rag.tenants AS t (tenant) VALUES (create_tenant.tenant) ON CONFLICT DO NOTHING;
+END
+$$;
+
+COMMENT ON FUNCTION rag.create_tenant IS
+$$Make a tenant: whose collections nobody but its own login roles sees through the door.
+
+rag.set_tenant gives it collections, rag.grant_tenant login roles. Nothing happens where it is there
+already. The caller owns the tables of schema rag.
+Circle: application, Tenants.
+SELECT rag.create_tenant('acme')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.set_tenant(collection text, tenant text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_collection(set_tenant.collection)).collection_id;
+BEGIN
+    PERFORM rag._require_owner('give a collection to a tenant');
+    IF set_tenant.tenant IS DISTINCT FROM '' THEN
+        PERFORM rag._require_tenant(set_tenant.tenant);
+    END IF;
+    UPDATE rag.collections AS c SET tenant = set_tenant.tenant WHERE c.collection_id = _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_tenant IS
+$$Give a collection to a tenant; '': to none, so that no tenant sees it.
+
+All that belongs to the collection goes with it: documents, vectors, versions, answers, jobs. No
+notice is sent on channel rag_ready for a tenant's documents. The caller owns the tables of schema
+rag.
+Circle: application, Tenants.
+SELECT rag.create_tenant('acme'), rag.set_tenant('docs', 'acme')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.drop_tenant(tenant text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _names text := (
+        SELECT string_agg(c.name, ', ' ORDER BY c.name) FROM rag.collections AS c
+        WHERE c.tenant = drop_tenant.tenant AND c.dropped_at IS NULL);
+BEGIN
+    PERFORM rag._require_owner('drop a tenant');
+    PERFORM rag._require_tenant(drop_tenant.tenant);
+    IF _names IS NOT NULL THEN
+        RAISE EXCEPTION 'tenant % has collections: %', quote_literal(drop_tenant.tenant),
+            left(_names, 500)
+        USING ERRCODE = 'RG007', HINT = 'rag.drop_collection removes one, rag.set_tenant gives '
+            'it to another tenant';
+    END IF;
+    PERFORM rag.revoke_tenant(t.role_name, t.tenant) FROM rag.tenant_roles AS t
+    WHERE t.tenant = drop_tenant.tenant;
+    DELETE FROM rag.tenants AS t WHERE t.tenant = drop_tenant.tenant;
+END
+$$;
+
+COMMENT ON FUNCTION rag.drop_tenant IS
+$$Remove a tenant that has no collections, and take its roles' rights.
+Error RG007 names the collections that it has. The caller owns the tables of schema rag.
+Circle: application, Tenants.
+SELECT rag.create_tenant('acme'), rag.drop_tenant('acme')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.grant_tenant(role_name text, tenant text,
+    access text DEFAULT 'reader')
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _finding rag.finding;
+BEGIN
+    PERFORM rag._check_access_call(grant_tenant.role_name, NULL);
+    IF grant_tenant.access IS NULL OR grant_tenant.access NOT IN ('reader', 'writer') THEN
+        RAISE EXCEPTION 'access % is unknown', coalesce(quote_literal(grant_tenant.access), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use reader or writer';
+    END IF;
+    IF grant_tenant.tenant IS DISTINCT FROM '*' THEN
+        PERFORM rag._require_tenant(grant_tenant.tenant);
+    END IF;
+    INSERT INTO rag.tenant_roles AS t (role_name, tenant, access)
+    VALUES (grant_tenant.role_name, grant_tenant.tenant, grant_tenant.access)
+    ON CONFLICT ON CONSTRAINT tenant_roles_pkey DO UPDATE SET access = excluded.access;
+    PERFORM rag._renew_tenant_rights(grant_tenant.role_name);
+    SELECT f.* INTO _finding FROM rag.check_tenants() AS f WHERE f.status = 'fail' LIMIT 1;
+    IF _finding.detail IS NOT NULL THEN
+        RAISE EXCEPTION '%', _finding.detail
+        USING ERRCODE = 'RG007', HINT = _finding.remedy;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.grant_tenant IS
+$$Let a login role use a tenant's collections, and nothing else.
+
+It may call the functions of the door, which run with the rights of a role that policies hold, and
+has no right on any table: rag.search, rag.get_document, rag.list_collections and most others that
+read; access writer: also rag.put_document and others that put and delete. The first grant opens the
+door: it makes that role, and from then on roles of rag.grant_access that write need BYPASSRLS.
+
+tenant: * makes it a trusted application, which chooses one for each transaction by
+set_config('rag.tenant', 'acme', true), and sees nothing without. Error RG007 where policies would
+not hold (rag.check_tenants). The caller owns the tables of schema rag and may make roles.
+Circle: application, Tenants.
+SELECT rag.create_tenant('acme'),
+    rag.grant_tenant('pg_monitor', 'acme')$$;
+
+
+CREATE OR REPLACE FUNCTION rag._renew_tenant_rights(role_name text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
+        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
+    PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
+    WHERE g.role_name = _renew_tenant_rights.role_name;
+    PERFORM rag._apply_tenants();
+END
+$$;
+
+COMMENT ON FUNCTION rag._renew_tenant_rights IS
+$$Give a role the rights that it has by rag.tenant_roles and rag.access_grants, and no other on
+functions.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.revoke_tenant(role_name text, tenant text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._check_access_call(revoke_tenant.role_name, NULL);
+    DELETE FROM rag.tenant_roles AS t
+    WHERE t.role_name = revoke_tenant.role_name
+        AND (revoke_tenant.tenant IS NULL OR t.tenant = revoke_tenant.tenant);
+    PERFORM rag._renew_tenant_rights(revoke_tenant.role_name);
+END
+$$;
+
+COMMENT ON FUNCTION rag.revoke_tenant IS
+$$Take a tenant from a login role; NULL: all that it has. The door closes with the last.
+The caller owns the tables of schema rag.
+Circle: application, Tenants.
+SELECT rag.revoke_tenant('pg_monitor')$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_tenants()
+RETURNS TABLE (tenant text, collections text[], readers text[], writers text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT n.tenant,
+        ARRAY(SELECT c.name FROM rag.collections AS c
+              WHERE c.tenant = n.tenant AND c.dropped_at IS NULL ORDER BY c.name),
+        ARRAY(SELECT r.role_name FROM rag.tenant_roles AS r
+              WHERE r.tenant = n.tenant AND r.access = 'reader' ORDER BY r.role_name),
+        ARRAY(SELECT r.role_name FROM rag.tenant_roles AS r
+              WHERE r.tenant = n.tenant AND r.access = 'writer' ORDER BY r.role_name)
+    FROM (SELECT t.tenant FROM rag.tenants AS t
+          UNION SELECT '*' FROM rag.tenant_roles AS r WHERE r.tenant = '*') AS n
+    ORDER BY n.tenant;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_tenants IS
+$$Tenants with their collections and login roles; * are trusted applications.
+Circle: application, Tenants.
+SELECT * FROM rag.list_tenants()$$;

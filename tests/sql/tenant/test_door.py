@@ -1,0 +1,328 @@
+"""A tenant's role uses its own collections by the functions of the door, and nothing else."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+from psycopg.conninfo import make_conninfo
+from tenancy import as_role, canary, collection, make_tenants, role, tenants_of
+
+from rag_pg import PermissionDenied, Rag, Settings
+from rag_pg.db import name_of, schema
+
+Connection = psycopg.Connection[Any]
+TENANTS = ["a", "b"]
+APPLICATION, STRANGER = "app", "stranger"
+
+
+def fill(connection: Connection) -> None:
+    make_tenants(connection, TENANTS)
+    connection.execute(f"CREATE ROLE {role(APPLICATION)} LOGIN".encode())
+    connection.execute("SELECT rag.grant_tenant(%s, '*', 'writer')", [role(APPLICATION)])
+    connection.execute(f"CREATE ROLE {role(STRANGER)} LOGIN".encode())
+    connection.execute("SELECT rag.create_collection('nobodys', 'none', 3)")
+
+
+@pytest.fixture(scope="module")
+def template(new_database: Callable[..., str], rag_template: str) -> Iterator[str]:
+    made = new_database(name_of(rag_template))
+    with tenants_of(made, [*TENANTS, APPLICATION, STRANGER], fill) as dsn:
+        yield name_of(dsn)
+
+
+@pytest.fixture
+def tenant(dsn: str) -> Iterator[Connection]:
+    with as_role(dsn, role("a")) as opened:
+        yield opened
+
+
+def error(connection: Connection, statement: str, *values: object) -> tuple[Any, ...]:
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(statement.encode(), values)
+    diagnosis = caught.value.diag
+    return caught.value.sqlstate, diagnosis.message_primary, diagnosis.message_hint
+
+
+def test_a_tenant_finds_its_own_and_hears_the_same_of_others_and_of_none(
+    tenant: Connection,
+) -> None:
+    search = "SELECT uri FROM rag.search(%s, 'alpha', '[1, 0, 0]')"
+    found = tenant.execute(search, [collection("a")]).fetchall()
+    assert found and all(uri.startswith((canary("a"), "replaced")) for (uri,) in found)
+    assert tenant.execute("SELECT name FROM rag.list_collections()").fetchall() == [("docs-a",)]
+    others = [error(tenant, search, name) for name in ("docs-b", "docs-n", "nobodys")]
+    assert {(code, hint) for code, _, hint in others} == {("RG002", "collections here: docs-a")}
+    assert [message for _, message, _ in others] == [
+        f"there is no collection '{name}'" for name in ("docs-b", "docs-n", "nobodys")
+    ]
+
+
+def test_anothers_collection_costs_what_none_costs(dsn: str) -> None:
+    """Nothing more is run: functions are counted, not timed."""
+    counted = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        database = name_of(dsn)
+        connection.execute(f"ALTER DATABASE \"{database}\" SET track_functions TO 'all'".encode())
+    for name in ("docs-b", "docs-n"):
+        with as_role(dsn, role("a")) as tenant, tenant.transaction():
+            with pytest.raises(psycopg.Error), tenant.transaction():
+                tenant.execute("SELECT * FROM rag.search(%s, 'alpha')", [name])
+            counted.append(
+                tenant.execute(
+                    "SELECT funcname, calls FROM pg_stat_xact_user_functions ORDER BY 1"
+                ).fetchall()
+            )
+    assert counted[0] == counted[1] and dict(counted[0])["visible_tenants"] >= 2
+
+
+def test_a_tenant_writes_its_own_and_nothing_else(dsn: str, tenant: Connection) -> None:
+    run = tenant.execute
+    run("SELECT rag.put_chunks('docs-a', 'new', '[{\"content\": \"omega\","
+        " \"embedding\": [0, 1, 0]}]')")  # fmt: skip
+    assert run("SELECT uri FROM rag.search('docs-a', 'omega')").fetchall() == [("new",)]
+    run("SELECT rag.put_document('docs-a', 'later', 'psi')")
+    assert run("SELECT collection_name FROM rag.list_jobs()").fetchall()[-1] == ("docs-a",)
+    assert run("SELECT rag.delete_document('docs-a', 'new')").fetchone() == (True,)
+    for call in (
+        "rag.put_document('docs-b', 'x', 'text')",
+        'rag.put_documents(\'docs-b\', \'[{"uri": "e", "content": "text"}]\')',
+        "rag.delete_document('docs-b', 'replaced')",
+        "rag.delete_where('docs-b', '{\"n\": 1}')",
+        "rag.merge_metadata('docs-b', '{\"n\": 1}', '{\"m\": 1}')",
+    ):
+        assert error(tenant, f"SELECT {call}") == (
+            "RG002", "there is no collection 'docs-b'", "collections here: docs-a",
+        ), call  # fmt: skip
+    with psycopg.connect(dsn) as owner:
+        owner.execute("SELECT rag.grant_tenant(%s, 'a', 'reader')", [role("a")])
+    assert error(tenant, "SELECT rag.put_document('docs-a', 'x', 'y')")[0] == "42501"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "SET rag.tenant = 'b'",
+        "SELECT set_config('rag.tenant', '*', false)",
+        "SET row_security = off",
+        "SET ROLE NONE",
+        "SET rag.visible_tenants = '{*}'",
+        "SET search_path TO pg_temp, public; CREATE DOMAIN pg_temp.text AS pg_catalog.text;"
+        " CREATE TEMP TABLE tenant_roles AS SELECT session_user::pg_catalog.text AS role_name,"
+        " '*'::pg_catalog.text AS tenant; CREATE TEMP TABLE collections (tenant int)",
+    ],
+)
+def test_no_setting_of_a_tenant_lets_it_see_more(tenant: Connection, forged: str) -> None:
+    tenant.execute(forged.encode())
+    for name in ("docs-b", "nobodys"):
+        with pytest.raises(psycopg.Error):
+            tenant.execute("SELECT * FROM rag.search(%s, 'alpha')", [name])
+    tenant.execute("RESET row_security")
+    listed = tenant.execute("SELECT name FROM rag.list_collections()").fetchall()
+    assert listed == [("docs-a",)]
+    assert tenant.execute("SELECT rag.visible_tenants()").fetchone() == (["a"],)
+
+
+def test_a_trusted_application_chooses_for_a_transaction_and_sees_nothing_without(
+    dsn: str,
+) -> None:
+    names = "SELECT array_agg(name) FROM rag.list_collections()"
+    with as_role(dsn, role(APPLICATION)) as application:
+        for chosen, seen in (
+            (None, None), ("a", ["docs-a"]), ("", None), ("*", None), ("b", ["docs-b"]),
+            ("a,b", None), ("{a}", None), ("nobody", None),
+        ):  # fmt: skip
+            with application.transaction():
+                if chosen is not None:
+                    application.execute("SELECT set_config('rag.tenant', %s, true)", [chosen])
+                assert application.execute(names).fetchone() == (seen,), chosen
+        # What a pooler leaves behind is no tenant.
+        assert application.execute("SELECT current_setting('rag.tenant', true)").fetchone() == ("",)
+        assert application.execute(names).fetchone() == (None,)
+
+
+def test_no_table_and_no_other_function_is_open_to_a_tenant(dsn: str, tenant: Connection) -> None:
+    with psycopg.connect(dsn) as owner:
+        tables = owner.execute(
+            "SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace"
+            " AND c.relkind IN ('r', 'p', 'v', 'm')"
+        ).fetchall()
+        functions = owner.execute(
+            """SELECT p.oid::regprocedure::text,
+                   has_function_privilege(%s, p.oid, 'EXECUTE'), p.prosecdef, p.proname
+               FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace""",
+            [role("a")],
+        ).fetchall()
+        door = owner.execute("SELECT function_name, runs_as FROM rag._door_functions()")
+        listed = {str(name): str(runs_as) for name, runs_as in door}
+    assert any(name == "chunks_1" for (name,) in tables) and len(tables) > 60
+    for (name,) in tables:
+        if name != "ordinary_words":
+            assert error(tenant, f'SELECT FROM rag."{name}"')[0] == "42501", name
+    assert {name for _, may, _, name in functions if may} == listed.keys()
+    assert {name for *_, definer, name in functions if definer} == {
+        name for name, runs_as in listed.items() if runs_as != "caller"
+    }
+    for procedure in ("ask('docs-a', 'x')", "search_text('docs-a', 'x')", "maintain()"):
+        assert error(tenant, f"CALL rag.{procedure}")[0] == "42501"
+
+
+def test_roles_beside_tenants_see_what_they_did(dsn: str) -> None:
+    reader = f"plain_reader_{os.getpid()}"
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {reader} LOGIN".encode())
+        try:
+            owner.execute("SELECT rag.grant_access(%s, 'reader')", [reader])
+            names = "SELECT count(*) FROM rag.list_collections()"
+            search = "SELECT count(*) FROM rag.search('docs-b', 'alpha')"
+            with as_role(dsn, reader) as reading:
+                assert reading.execute(names).fetchone() == (3,)
+                assert reading.execute(search).fetchone() == owner.execute(search).fetchone()
+                assert reading.execute("SELECT count(*) FROM rag.collections").fetchone() == (3,)
+            owner.execute("SELECT rag.revoke_access(%s)", [reader])
+            with as_role(dsn, reader) as reading:
+                assert error(reading, names)[0] == "42501"
+        finally:
+            owner.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}".encode())
+    # EXECUTE by a hand's mistake lets nobody see anything.
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute("GRANT USAGE ON SCHEMA rag TO PUBLIC;"
+                      "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO PUBLIC")  # fmt: skip
+    with as_role(dsn, role(STRANGER)) as stranger:
+        assert stranger.execute("SELECT count(*) FROM rag.list_collections()").fetchone() == (0,)
+        assert error(stranger, "SELECT rag.put_document('docs-a', 'x', 'y')")[0] == "RG002"
+
+
+def test_listening_tells_nothing_of_tenants(dsn: str) -> None:
+    with as_role(dsn, role(STRANGER)) as stranger:
+        stranger.execute("LISTEN rag_ready")
+        with psycopg.connect(dsn, autocommit=True) as worker:
+            for name in ("docs-a", "nobodys"):
+                worker.execute(
+                    "SELECT rag._notify_ready(d.collection_id, d.document_id) FROM rag.documents"
+                    " AS d WHERE d.collection_id = (SELECT c.collection_id FROM rag.collections"
+                    " AS c WHERE c.name = %s)",
+                    [name],
+                )
+            worker.execute("NOTIFY rag_ready, 'last'")
+        heard = [notice.payload for notice in stranger.notifies(timeout=60, stop_after=1)]
+    assert heard == ["last"]
+
+
+def test_an_upgrade_keeps_the_door_and_the_last_revoke_closes_it(dsn: str) -> None:
+    state = """SELECT p.proname, p.prosecdef, p.proowner::regrole::text FROM pg_proc AS p
+               WHERE p.pronamespace = 'rag'::regnamespace ORDER BY 1"""
+    assert schema.check(dsn) == [] == schema.check(dsn, tenants=True)
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        before = owner.execute(state).fetchall()
+        schema.upgrade(dsn)
+        assert owner.execute(state).fetchall() == before
+        owner.execute("ALTER FUNCTION rag.search SECURITY INVOKER")
+        assert any("does not run with the rights" in line for line in schema.check(dsn))
+        schema.upgrade(dsn)
+        assert schema.check(dsn, tenants=True) == []
+        assert owner.execute(state).fetchall() == before
+        owner.execute("SELECT rag.revoke_tenant(t.role_name) FROM rag.tenant_roles AS t")
+        assert {row[1:] for row in owner.execute(state)} == {(False, before_owner(owner))}
+        assert owner.execute(
+            "SELECT relrowsecurity FROM pg_class WHERE oid = 'rag.collections'::regclass"
+        ).fetchone() == (False,)
+        assert schema.check(dsn) == []
+        assert schema.check(dsn, tenants=True) == [
+            "no role is of a tenant: SELECT rag.grant_tenant(role_name, tenant)"
+        ]
+        owner.execute("ALTER FUNCTION rag.search SECURITY DEFINER")
+        assert any("SECURITY INVOKER" in line for line in schema.check(dsn))
+    with as_role(dsn, role("a")) as tenant:
+        assert error(tenant, "SELECT * FROM rag.list_collections()")[0] == "42501"
+
+
+def before_owner(connection: Connection) -> str:
+    row = connection.execute(
+        "SELECT relowner::regrole::text FROM pg_class WHERE oid = 'rag.collections'::regclass"
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def test_tenants_are_made_listed_and_dropped(connection: Connection) -> None:
+    run = connection.execute
+    assert run("SELECT * FROM rag.list_tenants()").fetchall() == [
+        ("*", [], [], [role(APPLICATION)]),
+        ("a", ["docs-a"], [], [role("a")]),
+        ("b", ["docs-b"], [], [role("b")]),
+    ]
+    assert error(connection, "SELECT rag.drop_tenant('a')")[:2] == (
+        "RG007", "tenant 'a' has collections: docs-a",
+    )  # fmt: skip
+    run("SELECT rag.set_tenant('docs-a', 'b'), rag.drop_tenant('a')")
+    assert run("SELECT tenant, collections FROM rag.list_tenants()").fetchall()[1:] == [
+        ("b", ["docs-a", "docs-b"])
+    ]
+    for name in ("", "*", "a b", "a,b", None, "x" * 101):
+        assert error(connection, "SELECT rag.create_tenant(%s)", name)[0] == "RG001"
+    for call in ("set_tenant('docs-b', 'nope')", "drop_tenant('nope')", "drop_tenant(NULL)",
+                 f"grant_tenant('{role('a')}', 'nope')", f"grant_tenant('{role('a')}', NULL)",
+                 "grant_tenant('no_such_role', 'b')"):  # fmt: skip
+        assert error(connection, f"SELECT rag.{call}")[0] == "RG002", call
+
+
+def test_an_owner_who_is_no_superuser_opens_the_door(
+    new_database: Callable[..., str],
+) -> None:
+    dsn, owner, tenant = new_database(), f"plain_{os.getpid()}", f"plain_of_{os.getpid()}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(f"CREATE ROLE {owner} LOGIN; CREATE ROLE {tenant} LOGIN".encode())
+        connection.execute(f'ALTER DATABASE "{name_of(dsn)}" OWNER TO {owner}'.encode())
+    owned = make_conninfo(dsn, user=owner)
+    schema.upgrade(owned)
+    with psycopg.connect(owned, autocommit=True) as connection:
+        run = connection.execute
+        run("SELECT rag.create_collection('docs-t', 'none', 3), rag.create_tenant('t'),"
+            " rag.set_tenant('docs-t', 't')")  # fmt: skip
+        grant = f"SELECT rag.grant_tenant('{tenant}', 't', 'writer')"
+        code, message, hint = error(connection, grant)
+        assert code == "42501" and "makes no roles" in message and "CREATE ROLE" in hint
+        with psycopg.connect(dsn, autocommit=True) as administrator:
+            administrator.execute(f"ALTER ROLE {owner} CREATEROLE".encode())
+        run(grant.encode())
+        schema.upgrade(owned)
+        assert schema.check(owned, tenants=True) == []
+        with as_role(dsn, tenant) as reading:
+            reading.execute("SELECT rag.put_chunks('docs-t', 'u', '[{\"content\": \"fish\","
+                            " \"embedding\": [1, 0, 0]}]')")  # fmt: skip
+            found = reading.execute("SELECT uri FROM rag.search('docs-t', 'fish')").fetchall()
+        assert found == [("u",)]
+        door = run("SELECT (d).reader FROM rag._door_roles() AS d").fetchone() or ("",)
+        run(f"SELECT rag.revoke_tenant('{tenant}')".encode())
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f'ALTER DATABASE "{name_of(dsn)}" OWNER TO CURRENT_USER'.encode())
+        for name in (tenant, owner, door[0]):
+            connection.execute(f'DROP OWNED BY "{name}" CASCADE; DROP ROLE "{name}"'.encode())
+
+
+def test_the_client_is_of_one_tenant(dsn: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "settings": Settings(home=tmp_path),
+        "embedders": {"hash": lambda name: HashEmbedder("hash:32")},
+    }
+    with Rag(dsn, **options) as owner:
+        owner.collection("shelf-a", model="hash:32").add({"uri": "g", "content": "green grass"})
+        owner.database.call("set_tenant", collection="shelf-a", tenant="a")
+    trusted = make_conninfo(dsn, user=role(APPLICATION))
+    for user, tenant in ((role(APPLICATION), "a"), (role("a"), "a"), (role("a"), None)):
+        with Rag(make_conninfo(dsn, user=user), tenant=tenant, **options) as rag:
+            docs = rag.get_collection("shelf-a")
+            assert [hit.uri for hit in docs.search("grass")] == ["g"]
+            assert [info.name for info in rag.collections()] == ["docs-a", "shelf-a"]
+            assert docs.get("g").content == "green grass"
+            assert docs.ask("What is green?").text
+    with Rag(trusted, tenant="b", **options) as rag:
+        assert [info.name for info in rag.collections()] == ["docs-b"]
+    for refused, tenant in ((dsn, "a"), (make_conninfo(dsn, user=role("a")), "b")):
+        with pytest.raises(PermissionDenied, match="this role sees"), Rag(refused, tenant=tenant):
+            pass
