@@ -388,7 +388,17 @@ def test_a_schema_that_does_not_serve_this_program_is_refused(
 
 
 def test_versions_are_ordered_by_their_numbers() -> None:
-    ordered = ["0.1.0.dev1", "0.1.0rc1", "0.1.0rc2", "0.1.0", "0.1.1", "0.2.0", "0.10.0", "1.0.0"]
+    ordered = [
+        "0.1.0.dev1",
+        "0.1.0rc1",
+        "0.1.0rc2",
+        "0.1.0",
+        "0.1.1",
+        "0.2.0.dev0",
+        "0.2.0",
+        "0.10.0",
+        "1.0.0",
+    ]
     for version in ordered:
         found = Installed(Release(version, ""), frozenset(), False)
         newer = ordered.index(version) > ordered.index(__version__)
