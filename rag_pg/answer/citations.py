@@ -11,8 +11,8 @@ from rag_pg.answer.prompt import MARKER
 from rag_pg.text import KEY
 
 _WORDS = MARKER.replace("_", "[_ ]")
-_LEADING = re.compile(rf"[*_`\"'\[(]*{_WORDS}[*_`\"'\])]*[:.,–—-]*\s*")
-_LATER = re.compile(rf"[*_\"'\[(]*{_WORDS}[*_\"'\])]*[:.,–—-]*\s*")
+_LEADING = re.compile(rf"[*_`\"'\[(]{{0,9}}{_WORDS}[*_`\"'\])]*[:.,–—-]*\s*")
+_LATER = re.compile(rf"[*_\"'\[(]{{0,9}}{_WORDS}[*_\"'\])]*[:.,–—-]*\s*")
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _ITEM = rf"(?:{KEY.pattern}|\d{{1,6}}(?:\s*[-–]\s*\d{{1,6}})?)"
 _SEPARATORS = "[,;，、；&]"
@@ -45,9 +45,13 @@ _OPEN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _OPEN_KEY = re.compile(rf"(?<![A-Za-z0-9])[(\[]?(?:\d[{_LETTER}]{{0,4}}\d?)?$", re.IGNORECASE)
-_OPEN_LEADING = re.compile(rf"[*_`\"'\[(]*{_beginnings(MARKER)}")
-_OPEN_LATER = re.compile(rf"\s*[*_\"'\[(]*{_beginnings(MARKER)}$")
+_OPEN_LEADING = re.compile(rf"[*_`\"'\[(]{{0,9}}{_beginnings(MARKER)}")
+_OPEN_LATER = re.compile(rf"\s*[*_\"'\[(]{{0,9}}{_beginnings(MARKER)}$")
+_SPACES = re.compile(r"(?<!\s)(\s{100})\s+")  # models that lose their way write them without end
 _OPEN_CODE = re.compile(r"`[^`\n]*$")
+
+_OPENING = "[［【(*_\"' \t\n"  # marks and spaces that something may begin with
+_MOST_OPEN = 50  # beginnings, one behind the other
 
 
 class CitedText:
@@ -75,7 +79,8 @@ class CitedText:
         text = self.raw.lstrip()
         if not _OPEN_LEADING.fullmatch(text):
             body = self._body(text)
-            self._read(body[: _settled(body)])
+            if (settled := _settled(body)) is not None:
+                self._read(body[:settled])
 
     def close(self, *, was_cut: bool = False) -> None:
         """Take what is open as it is. was_cut: the text ends in the middle; half a citation is left
@@ -85,6 +90,7 @@ class CitedText:
         self.found = self.found and bool(self.text)
 
     def _body(self, text: str) -> str:
+        text = _SPACES.sub(r"\1", text)
         leading = _LEADING.match(text)
         self.found = leading is None
         return text[leading.end() :] if leading else text
@@ -98,23 +104,28 @@ def show_numbers(text: str, keys: Sequence[str]) -> str:
     return _read_citations(text, {key: n for n, key in enumerate(keys, 1)})[0]
 
 
-def _settled(raw: str) -> int:
-    """Return how much of a text reads the same whatever follows."""
-    code = [*_CODE.finditer(raw)]
-    last = code[-1] if code else None
-    if last is not None and last.end() == len(raw) and _is_open_fence(last[0]):
-        key = _OPEN_KEY.search(raw)
-        return min(len(raw.rstrip("`").rstrip()), key.start() if key else len(raw))
-    ends = [len(raw.rstrip("`"))]
-    if (match := _OPEN_CODE.search(raw, last.end() if last else 0)) is not None:
-        ends.append(match.start())
-    ends += [
-        match.start()
-        for p in (_OPEN, _OPEN_KEY, _OPEN_LATER)
-        if (match := p.search(raw)) is not None
-    ]
-    end = min(ends)
-    return end if end == len(raw) else _settled(raw[:end])
+def _settled(raw: str) -> int | None:
+    """Return how much of a text reads the same whatever follows; None where so much is open at its
+    end that no model means it."""
+    raw = raw[: len(raw.rstrip(_OPENING))]
+    for _ in range(_MOST_OPEN):
+        code = [*_CODE.finditer(raw)]
+        last = code[-1] if code else None
+        if last is not None and last.end() == len(raw) and _is_open_fence(last[0]):
+            key = _OPEN_KEY.search(raw)
+            return min(len(raw.rstrip("`").rstrip()), key.start() if key else len(raw))
+        ends = [len(raw.rstrip("`"))]
+        if (match := _OPEN_CODE.search(raw, last.end() if last else 0)) is not None:
+            ends.append(match.start())
+        ends += [
+            match.start()
+            for p in (_OPEN, _OPEN_KEY, _OPEN_LATER)
+            if (match := p.search(raw)) is not None
+        ]
+        if min(ends) == len(raw):
+            return len(raw)
+        raw = raw[: min(ends)]
+    return None
 
 
 def _is_open_fence(code: str) -> bool:

@@ -52,6 +52,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
     Args:
         before: what stands before the sentence, whose words it may mean by a pronoun.
     """
+    claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
     return any(
         _denies(clause, sentence, before)
         for clause in _CLAUSE.split(_PARTICLE.sub("", claim))

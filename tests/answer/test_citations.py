@@ -147,3 +147,13 @@ def test_keys_are_as_many_as_they_seem_to_be_and_none_is_in_the_texts() -> None:
     assert key not in texts and len(set(new_keys(1000))) == 1000
     prompt = build_prompt("Why?", [hit("one"), hit("two", number=2)])
     assert not any(key in prompt.system for key in prompt.keys)
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", "- ", "[", "[b", "`", "_", "(a)"])
+def test_a_model_that_loses_its_way_is_read_to_its_end(piece: str) -> None:
+    text = CitedText(["2bcdf3"])
+    text.feed("First [2bcdf3]." + piece * (50_000 // len(piece)))
+    text.feed(" Last [2bcdf3].")
+    text.close()
+    assert text.text.startswith("First [1].") and text.text.endswith("Last [1].")
+    assert text.cited == {1}
