@@ -250,7 +250,8 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
                UNION SELECT t.cfgname FROM pg_ts_config AS t
                WHERE t.cfgnamespace = 'rag'::regnamespace
                UNION SELECT s.setting[1] FROM pg_proc AS p,
-                   regexp_matches(p.prosrc, 'set_config[(]''rag[.]([a-z_]+)''', 'g') AS s (setting)
+                   regexp_matches(p.prosrc, '(?:set_config|current_setting)[(]''rag[.]([a-z_]+)''',
+                       'g') AS s (setting)
                WHERE p.pronamespace = 'rag'::regnamespace"""
         )
     }
