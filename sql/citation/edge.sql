@@ -110,7 +110,8 @@ RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
     '|(?:between|zwischen|entre|между) [^ ]+'
     '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
-    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
+    '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])');
 
 COMMENT ON FUNCTION rag._parts_range IS
@@ -321,7 +322,12 @@ BEGIN
         rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40) || E'\n'
             || right(_parts[2], 40) || E'\x03' || left(_parts[3], 40)), E'\n');
     RETURN rag._begins_inside(_parts[1], _parts[2], _shapes[1])
-        OR rag._ends_inside(_parts[2], _parts[3], _shapes[2]);
+        OR rag._ends_inside(_parts[2], _parts[3], _shapes[2])
+        -- of numbers that are one character only raised ones are marks of notes: not those of
+        -- formulas, fractions, circled ones
+        OR strpos(_shapes[2], E'\x03^') > 0
+            AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
+            AND strpos(' .:;!?"''', right(_slice, 1)) = 0;
 END
 $$;
 
