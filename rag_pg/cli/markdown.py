@@ -13,7 +13,9 @@ from itertools import groupby
 from rag_pg.cli.terminal import Column, Part, table_lines, visible, wrapped
 from rag_pg.text import UNDERLINE, read_cells
 
-_BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:[^*]|\*(?!\*))+?)(?<=[^\s*])\*\*(?![\w*])")
+_BOLD = re.compile(
+    r"(?<![\w*])\*\*(?=[^\s*])((?:[^*]|\*(?!\*)|(?<=\w)\*\*(?=\w))+?)(?<=[^\s*])\*\*(?![\w*])"
+)
 _ITEM = re.compile(r"(\s*(?:[-*+•]|\d{1,3}[.)])\s+)(?=\S)")
 _HEADING = re.compile(r"#{1,6}\s+(?=\S)")
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
