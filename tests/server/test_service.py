@@ -112,6 +112,39 @@ def test_files_are_uploaded_and_their_originals_read(rag: Rag) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("PATCH", "/search", "POST"),
+        ("POST", "/documents", "DELETE, GET, PUT"),
+        ("DELETE", "/jobs/7", "GET"),
+        ("POST", "/jobs/7", "GET"),
+        ("GET", "/v1/vector_stores/animals/search", "POST"),
+        ("POST", "/", "GET, HEAD"),
+        ("POST", "/app.js", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_has_not_is_told_which_it_has(
+    filled: Rag, method: str, path: str, allow: str
+) -> None:
+    found = request(app_over(filled), method, path)
+    assert found.status_code == found.json()["status"] == 405
+    assert ", ".join(sorted(found.headers["allow"].split(", "))) == allow
+
+
+def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
+    async def ask(client: httpx2.AsyncClient) -> list[tuple[int, str]]:
+        paths = ("/", "/index.html", "/app.js", "/style.css", "/no.js", "/../app.py", "/%2e%2e/x")
+        found = [await client.get(path) for path in paths]
+        return [(one.status_code, one.headers["content-type"].partition(";")[0]) for one in found]
+
+    page, problem = (200, "text/html"), (404, "application/problem+json")
+    kinds = with_service(app_over(filled), ask)
+    assert kinds[:2] == [page, page] and kinds[3] == (200, "text/css")
+    assert kinds[2][0] == 200 and kinds[2][1].endswith("/javascript")
+    assert kinds[4:] == [problem] * 3
+
+
+@pytest.mark.parametrize(
     ("method", "path", "more", "status", "told"),
     [
         ("POST", "/search", {"json": {"collection": "no", "query": "x"}}, 404, "'no'"),

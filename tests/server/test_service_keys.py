@@ -148,6 +148,14 @@ def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any) -> None:
             "tenant": [hit["uri"] for hit in (await found(TENANT)).json()["hits"]],
             "nobody": (await found(NOBODY)).status_code,
             "asker": (await found(ASKER)).status_code,
+            "asker asks": (
+                await client.post(
+                    "/ask", json=question | {"collection": "no"}, headers=bearer(ASKER)
+                )
+            ).status_code,
+            "asker writes": (
+                await client.delete("/documents", params=where, headers=bearer(ASKER))
+            ).status_code,
             "again": [hit["uri"] for hit in (await found(OWNER)).json()["hits"]],
             "other": (
                 await client.get("/documents", params=where, headers=bearer(TENANT))
@@ -168,7 +176,9 @@ def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any) -> None:
     assert told == {
         "tenant": ["7"],
         "nobody": 403,
-        "asker": 403,
+        "asker": 200,
+        "asker asks": 404,
+        "asker writes": 403,
         "other": 404,
         "write": 403,
         "deleted by the tenant": 403,
@@ -189,15 +199,15 @@ def test_mcp_reads_with_the_rights_of_the_key(app: Any) -> None:
 
     async def ask(client: httpx2.AsyncClient) -> list[Any]:
         told = []
-        for key in (OWNER, TENANT, ASKER):
+        for key in (OWNER, TENANT, READER):
             found = await client.post("/mcp", json=call, headers=bearer(key) | accept)
             told.append(found.json())
         return told
 
-    owner, tenant, asker = with_service(app, ask)
+    owner, tenant, reader = with_service(app, ask)
     assert owner["result"]["structuredContent"]["documents"] == 2
     assert tenant["result"]["structuredContent"]["documents"] == 1
-    assert asker["status"] == 403
+    assert reader["status"] == 403
 
 
 @pytest.mark.parametrize(

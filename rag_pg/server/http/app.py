@@ -21,7 +21,8 @@ from rag_pg.server.http.service import Service, ServiceOptions
 from rag_pg.version import __version__
 
 PAGE = Path(__file__).parents[1] / "page"
-OPEN = {"/", "/health", "/ready", "/openapi.json"}
+PAGE_PATHS = {"/", *(f"/{one.relative_to(PAGE).as_posix()}" for one in PAGE.rglob("*.*"))}
+OPEN = PAGE_PATHS | {"/health", "/ready", "/openapi.json"}
 FORM_BYTES = 100_000  # of an upload beside its files
 
 
@@ -52,8 +53,9 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     for routes in (operation.quality, openai.routes, others.routes):
         app.include_router(routes)
     app.router.routes.append(Route(PATH, McpDoor()))
-    if (PAGE / "index.html").exists():
-        app.mount("/", StaticFiles(directory=PAGE, html=True))
+    page = StaticFiles(directory=PAGE, html=True)
+    for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes
+        app.router.routes.append(Route(path, page, methods=["GET"]))
     add_problems(app)
     settings = Settings.from_environment()
     app.add_middleware(
@@ -63,7 +65,7 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
         max_upload=settings.max_file_bytes + FORM_BYTES,
         timeout=options.timeout,
         keys=options.keys,
-        open_paths=OPEN | {f"/{one.relative_to(PAGE).as_posix()}" for one in PAGE.rglob("*")},
+        open_paths=OPEN,
     )
     return app
 

@@ -38,7 +38,8 @@ class Key:
 
     def check_scope(self, scope: str) -> None:
         """Raises: Refused."""
-        if scope not in self.scopes:
+        implied = {"read"} if "ask" in self.scopes else set()  # answers show what they cite
+        if scope not in self.scopes | implied:
             raise Refused(403, f"this key may not {scope}; it may {', '.join(sorted(self.scopes))}")
 
 

@@ -54,7 +54,6 @@ class McpDoor:
         service = scope["app"].state.service
         key = scope["state"].get("key")
         if key is not None:
-            key.check_scope("read")
             key.check_scope("ask")
         name = None if key is None else key.name
         app = await service.mcp.of(name, service.rag_of(key).sync)
