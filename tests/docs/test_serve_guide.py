@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 import typer
+from http_service import running
 from paths import ROOT
 from patience import BOUND
-from service import running
 
 from rag_pg import Rag, Settings
 from rag_pg.cli.app import app

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from fakes import HashEmbedder
+from http_service import running
 from patience import BOUND
-from service import running
 
 import rag_pg.server
 from rag_pg import Rag, Settings

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
-from service import app_over, with_service
+from http_service import app_over, with_service
 
 from rag_pg import Rag
 from rag_pg.server.http.openai import task_reply

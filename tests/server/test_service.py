@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from service import app_over, request, with_service
+from http_service import app_over, request, with_service
 
 from rag_pg import Rag
 from rag_pg.server.http.shapes import Statement

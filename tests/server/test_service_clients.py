@@ -16,11 +16,11 @@ import httpx2
 import pytest
 from fake_openai import FakeOpenAI
 from fake_provider import Fault, Request
+from http_service import running
 from mcp import Client
 from mcp_client import data
 from openai import NotFoundError, OpenAI
 from patience import BOUND, wait_until
-from service import running
 
 from rag_pg import Rag, Settings
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
-from service import BASE, app_over, with_service
+from http_service import BASE, app_over, with_service
 
 from rag_pg import InvalidInput, Rag, Settings
 from rag_pg.server.http import read_keys
