@@ -65,6 +65,7 @@ TOPICS = {
         "Texts that were replaced or deleted, and answers with their questions, for as long"
         " as a collection keeps them; and erasure from everything."
     ),
+    "HTTP service": ("Keys of `rag-pg serve`: docs/guides/serve.md."),
     "Jobs": ("A job is one unit of queued work. Workers in any language use these functions."),
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does."

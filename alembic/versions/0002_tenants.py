@@ -1,4 +1,4 @@
-"""Tenants: whose a collection is, and which roles are of which tenant."""
+"""Tenants: whose a collection is, and which roles are of which tenant. Keys of the service."""
 
 from alembic import op
 
@@ -29,6 +29,32 @@ STATEMENTS = (
     """,
     # By it the name of another tenant's collection is not found, as one that there is not.
     "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant) WHERE dropped_at IS NULL",
+    """
+    CREATE TABLE rag.service_keys (
+        key_name text NOT NULL,
+        digest bytea NOT NULL,
+        role_name text,
+        scopes text[] NOT NULL,
+        settings jsonb NOT NULL,
+        limits jsonb NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz,
+        revoked_at timestamptz,
+        CONSTRAINT service_keys_pkey PRIMARY KEY (key_name),
+        CONSTRAINT service_keys_digest UNIQUE (digest)
+    )
+    """,
+    """
+    CREATE TABLE rag.service_key_uses (
+        key_name text NOT NULL,
+        period text NOT NULL,
+        since timestamptz NOT NULL,
+        requests bigint NOT NULL,
+        tokens bigint NOT NULL,
+        cost double precision NOT NULL,
+        CONSTRAINT service_key_uses_pkey PRIMARY KEY (key_name, period)
+    ) WITH (fillfactor = 50)
+    """,
 )
 
 

@@ -23,6 +23,7 @@ from rag_pg.cli.enrich import enrich
 from rag_pg.cli.eval import evaluation
 from rag_pg.cli.history import answers, erase
 from rag_pg.cli.jobs import doctor, jobs, status
+from rag_pg.cli.key import key
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.serve import serve
@@ -37,7 +38,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Documents": ("show", "delete", "erase", "adopt", "drop"),
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
     "How documents are cut, embedded and enriched": ("rechunk", "reembed", "spaces", "enrich"),
-    "Operation": ("worker", "jobs", "db", "serve", "mcp"),
+    "Operation": ("worker", "jobs", "db", "serve", "key", "mcp"),
     "Everything else": ("call",),
 }
 
@@ -115,3 +116,4 @@ for function in (
 app.command("call", add_help_option=False)(call)
 app.add_typer(evaluation, name="eval")
 app.add_typer(db, name="db")
+app.add_typer(key, name="key")

@@ -6,7 +6,6 @@ import logging
 import socket
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,9 +31,9 @@ def serve(
         list[str] | None,
         typer.Option("--allowed-host", help="A name that clients call it by; repeatable."),
     ] = None,
-    key_file: Annotated[
-        Path | None, typer.Option(help="Only for who brings one of its keys, with its rights.")
-    ] = None,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Only for who brings a key; always, beyond loopback.")
+    ] = False,
     processes: Annotated[int, typer.Option(min=1, max=64, help="How many serve.")] = 1,
     answers: Annotated[
         int | None,
@@ -58,18 +57,15 @@ def serve(
     with extra("serve", "the HTTP service needs"):
         import uvicorn
 
-        from rag_pg.server.http import ServiceOptions, read_keys
+        from rag_pg.server.http import ServiceOptions
         from rag_pg.server.mcp import is_local, parse_address
 
     host, port = parse_address(address)
-    if not is_local(host) and not key_file:
-        raise InvalidInput(f"{host} is reached from elsewhere: give --key-file FILE")
     if not is_local(host) and not allowed_hosts:
         raise InvalidInput(
             f"{host} is reached from elsewhere: say by which name, e.g. --allowed-host"
             " rag.example.com"
         )
-    keys = () if key_file is None else read_keys(key_file)
     with open_client(dsn) as rag:  # which starts the embedded server, and upgrades it
         options = ServiceOptions(
             dsn=rag.dsn,
@@ -80,7 +76,7 @@ def serve(
             max_body=max_body,
             rerank=rerank,
             sources=sources,
-            keys=keys,
+            keys=keys or not is_local(host),
         )
         if rerank is not None:
             rag.reranker(rerank)  # said now, where it is wrong

@@ -24,6 +24,7 @@ from rag_pg.db.live import LiveQueries
 from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
+from rag_pg.db.service_key import ServiceKeys
 from rag_pg.db.source import Sources
 from rag_pg.db.space import Spaces
 from rag_pg.db.usage import UsageFigures
@@ -51,6 +52,7 @@ class Database(
     CacheEntries,
     UsageFigures,
     Requests,
+    ServiceKeys,
     Sources,
     Evaluations,
     Gates,

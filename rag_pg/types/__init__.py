@@ -82,6 +82,7 @@ from rag_pg.types.options import (
     without_none,
 )
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
+from rag_pg.types.service_key import ServiceKey, UsedKey
 from rag_pg.types.sweep import (
     MOST_CANDIDATES,
     Candidate,
@@ -190,6 +191,7 @@ __all__ = [
     "RunProgress",
     "Scores",
     "SearchCheck",
+    "ServiceKey",
     "Skipped",
     "Source",
     "Space",
@@ -210,6 +212,7 @@ __all__ = [
     "Toolset",
     "Usage",
     "UsageLine",
+    "UsedKey",
     "ValueMatch",
     "Vary",
     "Vectors",

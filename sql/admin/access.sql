@@ -50,6 +50,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    hidden CONSTANT text[] := '{live_queries,service_keys,service_key_uses}';
     owners CONSTANT text[] := '{_record_changes,attach_source}';
     writers CONSTANT text[] := '{_source_sql,_source_columns,_key_operator,_table_name,'
         '_note_version}';
@@ -70,7 +71,7 @@ BEGIN
         SELECT string_agg(format('rag.%I', c.relname), ', ') INTO _readable
         FROM pg_class AS c
         WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')
-            AND NOT c.relispartition AND c.relname <> 'live_queries';
+            AND NOT c.relispartition AND c.relname <> ALL (hidden);
         EXECUTE format('GRANT SELECT ON %s TO %I', _readable, role_name);
     END IF;
     FOR _right IN SELECT r.rights, r.tables FROM rag._access_rights() AS r

@@ -215,6 +215,22 @@ access  the kind of use$$),
 $$role_name  the role, as session_user names it
 tenant  the tenant; *: the one that an application names for a transaction
 access  reader, or writer, which also puts and deletes documents$$),
+('service_keys',
+ 'Keys of the HTTP service: only the owner of the tables reads and writes them.',
+$$key_name  what logs call it
+digest  SHA-256 of the secret, which is kept nowhere
+role_name  whose rights its statements have; NULL: those of the service
+scopes  what it may: read, ask, write, operate
+settings  what holds in its transactions, for policies
+limits  requests, tokens and US dollars per minute and day; {}: none
+expires_at  NULL: never
+revoked_at  NULL: it was not$$),
+('service_key_uses',
+ 'What each key of the HTTP service has used in its last minute and day.',
+$$period  minute or day, which began at since (UTC)
+requests  that were not refused
+tokens  of prompts and answers
+cost  US dollars$$),
 ('alembic_version',
  'The revision of the tables, written by Alembic.', ''),
 ('maintenance_failures',

@@ -122,7 +122,7 @@ BEGIN
     LEFT JOIN rag._door_functions() AS f ON f.function_name = p.proname,
     LATERAL (SELECT CASE f.runs_as WHEN 'reader' THEN _roles.reader WHEN 'writer'
         THEN _roles.writer END AS owner_name) AS w
-    WHERE p.pronamespace = 'rag'::regnamespace
+    WHERE p.pronamespace = 'rag'::regnamespace AND p.proname <> 'use_service_key'
         AND CASE WHEN w.owner_name IS NULL THEN p.prosecdef
             ELSE NOT p.prosecdef OR r.rolname <> w.owner_name OR r.rolsuper END;
     RETURN QUERY

@@ -58,6 +58,14 @@ BEGIN
         unpriced_calls = u.unpriced_calls + excluded.unpriced_calls,
         cached_hits = u.cached_hits + excluded.cached_hits,
         failures = u.failures + excluded.failures;
+    -- A pooler leaves '' where another client has set it for a transaction.
+    IF current_setting('rag.service_key', true) <> '' THEN
+        PERFORM rag.use_service_key(decode(current_setting('rag.service_key'), 'hex'),
+            tokens => sum(coalesce((x.call ->> 'prompt_tokens')::numeric, 0)
+                + coalesce((x.call ->> 'answer_tokens')::numeric, 0))::bigint,
+            cost => sum(coalesce((x.call ->> 'cost')::double precision, 0)))
+        FROM jsonb_array_elements(record_usage.calls) AS x (call);
+    END IF;
 END
 $$;
 

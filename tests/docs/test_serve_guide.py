@@ -20,9 +20,12 @@ from rag_pg import Rag, Settings
 from rag_pg.cli.app import app
 
 PAGE = (ROOT / "docs" / "guides" / "serve.md").read_text(encoding="utf-8")
-COMMAND = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+KEY = COMMANDS["key"].commands["make"]
 OPTIONS = {
-    name for parameter in COMMAND.params for name in (*parameter.opts, *parameter.secondary_opts)
+    name
+    for parameter in (*COMMANDS["serve"].params, *KEY.params)
+    for name in (*parameter.opts, *parameter.secondary_opts)
 }
 
 

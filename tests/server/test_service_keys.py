@@ -5,28 +5,42 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
 import psycopg
 import pytest
 from http_service import BASE, app_over, with_service
+from typer.testing import CliRunner
 
-from rag_pg import InvalidInput, Rag, Settings
-from rag_pg.server.http import read_keys
+from rag_pg import Rag, Settings
+from rag_pg.cli.app import app as app_of_commands
+from rag_pg.types import ModelUsage, Usage
 
-OWNER, READER, TENANT, PAST, ASKER, NOBODY = (f"{n}" * 32 for n in "abcdef")
 SECRET = "The other tenant's pump runs at nine bar."
 SEARCH = {"collection": "notes", "query": "pump", "limit": 10, "vector_weight": 0}
+
+
+KEYS = {
+    "owner": "",
+    "reader": ", scopes => '{read}'",
+    "tenant": """, role_name => 'ROLE', settings => '{"app.tenant": "7"}'""",
+    "past": ", expires_at => '2026-01-01'",
+    "revoked": "",
+    "asker": ", scopes => '{ask}'",
+    "nobody": ", role_name => 'ROLE_none'",
+    "twice": """, limits => '{"requests_per_day": 2}'""",
+    "frugal": """, limits => '{"tokens_per_day": 100}'""",
+    "poor": """, limits => '{"cost_per_day": 0.5}'""",
+}
 
 
 @pytest.fixture(scope="module")
 def notes(
     new_database: Callable[..., str], template: str, tmp_path_factory: Any
-) -> Iterator[tuple[Rag, str]]:
-    """Documents of two tenants, with a policy by a setting; yields the name of a role that it
-    holds."""
+) -> Iterator[tuple[Rag, dict[str, str]]]:
+    """Documents of two tenants, with a policy by a setting; yields secrets by who has them."""
     role = f"tenants_{os.getpid()}"
     dsn = new_database(template)
     with (
@@ -57,7 +71,12 @@ def notes(
             """.encode()
         )
         try:
-            yield rag, role
+            keys = {}
+            for name, more in KEYS.items():
+                made = f"SELECT rag.make_service_key('{name}'{more})".replace("ROLE", role)
+                ((keys[name],),) = connection.execute(made.encode()).fetchall()
+            connection.execute("SELECT rag.revoke_service_key('revoked')")
+            yield rag, keys
         finally:
             connection.execute(
                 f"""SELECT rag.revoke_access('{role}');
@@ -67,51 +86,54 @@ def notes(
 
 
 @pytest.fixture
-def app(notes: tuple[Rag, str], tmp_path: Path) -> Any:
-    rag, role = notes
-    file = tmp_path / "keys"
-    file.write_text(
-        f"# of the tests\n{OWNER}\n"
-        f"{READER} scopes=read\n"
-        f"sha256:{hashlib.sha256(TENANT.encode()).hexdigest()} role={role} app.tenant=7\n"
-        f"{PAST} expires=2026-01-01\n"
-        f"{ASKER} scopes=ask\n"
-        f"{NOBODY} role={role}_none\n"
-    )
-    return app_over(rag, keys=read_keys(file))
+def app(notes: tuple[Rag, dict[str, str]]) -> Any:
+    return app_over(notes[0], keys=True)
+
+
+@pytest.fixture
+def keys(notes: tuple[Rag, dict[str, str]]) -> dict[str, str]:
+    """Secrets by who has them."""
+    return notes[1]
 
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-WRONG: dict[str, Any] = {
-    "none": {},
-    "empty": {"authorization": ""},
-    "scheme alone": {"authorization": "Bearer"},
-    "scheme and space": {"authorization": "Bearer "},
-    "no scheme": {"authorization": OWNER},
-    "another scheme": {"authorization": f"Basic {OWNER}"},
-    "Token": {"authorization": f"Token {OWNER}"},
-    "another header": {"x-api-key": OWNER},
-    "a cookie": {"cookie": f"key={OWNER}"},
-    "unknown": bearer("z" * 32),
-    "shorter": bearer(OWNER[:-1]),
-    "longer": bearer(OWNER + "a"),
-    "in capitals": bearer(OWNER.upper()),
-    "two keys in one": bearer(f"{OWNER}, {READER}"),
-    "two headers": [("authorization", f"Bearer {OWNER}"), ("authorization", f"Bearer {READER}")],
-    "its digest": bearer(hashlib.sha256(OWNER.encode()).hexdigest()),
-    "as the file has it": bearer("sha256:" + hashlib.sha256(TENANT.encode()).hexdigest()),
-    "a comment of the file": bearer("# of the tests"),
-    "letters beyond ASCII": {"authorization": "Bearer ü".encode()},
-    "a megabyte": bearer("a" * 1_000_000),
-    "expired": bearer(PAST),
-}
+def wrong(keys: dict[str, str]) -> dict[str, Any]:
+    return {
+        "none": {},
+        "empty": {"authorization": ""},
+        "scheme alone": {"authorization": "Bearer"},
+        "scheme and space": {"authorization": "Bearer "},
+        "no scheme": {"authorization": keys["owner"]},
+        "another scheme": {"authorization": f"Basic {keys['owner']}"},
+        "Token": {"authorization": f"Token {keys['owner']}"},
+        "another header": {"x-api-key": keys["owner"]},
+        "a cookie": {"cookie": f"key={keys['owner']}"},
+        "unknown": bearer("z" * 32),
+        "shorter": bearer(keys["owner"][:-1]),
+        "longer": bearer(keys["owner"] + "a"),
+        "in capitals": bearer(keys["owner"].upper()),
+        "two keys in one": bearer(f"{keys['owner']}, {keys['reader']}"),
+        "two headers": [
+            ("authorization", f"Bearer {keys['owner']}"),
+            ("authorization", f"Bearer {keys['reader']}"),
+        ],
+        "its digest": bearer(hashlib.sha256(keys["owner"].encode()).hexdigest()),
+        "with its digest's name": bearer(
+            "sha256:" + hashlib.sha256(keys["tenant"].encode()).hexdigest()
+        ),
+        "its name": bearer("owner"),
+        "letters beyond ASCII": {"authorization": "Bearer ü".encode()},
+        "a megabyte": bearer("a" * 1_000_000),
+        "expired": bearer(keys["past"]),
+        "revoked": bearer(keys["revoked"]),
+    }
 
 
-def test_wrong_keys_get_a_problem_and_no_row_on_any_route(app: Any) -> None:
-    assert len(WRONG) >= 20
+def test_wrong_keys_get_a_problem_and_no_row_on_any_route(app: Any, keys: dict[str, str]) -> None:
+    assert len(wrong(keys)) >= 21
     paths = [
         (method.upper(), path.replace("{job_id}", "1").replace("{run_id}", "1"))
         for path, calls in app.openapi()["paths"].items()
@@ -121,7 +143,7 @@ def test_wrong_keys_get_a_problem_and_no_row_on_any_route(app: Any) -> None:
 
     async def ask(client: httpx2.AsyncClient) -> list[tuple[str, int, str]]:
         told = []
-        for name, headers in WRONG.items():
+        for name, headers in wrong(keys).items():
             found = await client.post("/search", json=SEARCH, headers=headers)
             told.append((name, found.status_code, found.text))
             assert found.headers["www-authenticate"] == "Bearer", name
@@ -136,7 +158,7 @@ def test_wrong_keys_get_a_problem_and_no_row_on_any_route(app: Any) -> None:
     assert len(told) > 60
 
 
-def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any) -> None:
+def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any, keys: dict[str, str]) -> None:
     async def ask(client: httpx2.AsyncClient) -> dict[str, Any]:
         async def found(key: str) -> Any:
             return await client.post("/search", json=SEARCH, headers=bearer(key))
@@ -144,30 +166,32 @@ def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any) -> None:
         where = {"collection": "notes", "uri": "8"}
         question = {"collection": "notes", "question": "pump?"}
         return {
-            "owner": [hit["uri"] for hit in (await found(OWNER)).json()["hits"]],
-            "tenant": [hit["uri"] for hit in (await found(TENANT)).json()["hits"]],
-            "nobody": (await found(NOBODY)).status_code,
-            "asker": (await found(ASKER)).status_code,
+            "owner": [hit["uri"] for hit in (await found(keys["owner"])).json()["hits"]],
+            "tenant": [hit["uri"] for hit in (await found(keys["tenant"])).json()["hits"]],
+            "nobody": (await found(keys["nobody"])).status_code,
+            "asker": (await found(keys["asker"])).status_code,
             "asker asks": (
                 await client.post(
-                    "/ask", json=question | {"collection": "no"}, headers=bearer(ASKER)
+                    "/ask", json=question | {"collection": "no"}, headers=bearer(keys["asker"])
                 )
             ).status_code,
             "asker writes": (
-                await client.delete("/documents", params=where, headers=bearer(ASKER))
+                await client.delete("/documents", params=where, headers=bearer(keys["asker"]))
             ).status_code,
-            "again": [hit["uri"] for hit in (await found(OWNER)).json()["hits"]],
+            "again": [hit["uri"] for hit in (await found(keys["owner"])).json()["hits"]],
             "other": (
-                await client.get("/documents", params=where, headers=bearer(TENANT))
+                await client.get("/documents", params=where, headers=bearer(keys["tenant"]))
             ).status_code,
             "write": (
-                await client.delete("/documents", params=where, headers=bearer(READER))
+                await client.delete("/documents", params=where, headers=bearer(keys["reader"]))
             ).status_code,
             "deleted by the tenant": (
-                await client.delete("/documents", params=where, headers=bearer(TENANT))
+                await client.delete("/documents", params=where, headers=bearer(keys["tenant"]))
             ).status_code,
-            "ask": (await client.post("/ask", json=question, headers=bearer(READER))).status_code,
-            "jobs": (await client.get("/jobs", headers=bearer(READER))).status_code,
+            "ask": (
+                await client.post("/ask", json=question, headers=bearer(keys["reader"]))
+            ).status_code,
+            "jobs": (await client.get("/jobs", headers=bearer(keys["reader"]))).status_code,
             "open": [(await client.get(path)).status_code for path in ("/health", "/ready")],
         }
 
@@ -188,7 +212,7 @@ def test_a_key_has_the_rights_of_its_role_and_its_scopes(app: Any) -> None:
     }
 
 
-def test_mcp_reads_with_the_rights_of_the_key(app: Any) -> None:
+def test_mcp_reads_with_the_rights_of_the_key(app: Any, keys: dict[str, str]) -> None:
     call = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -199,7 +223,7 @@ def test_mcp_reads_with_the_rights_of_the_key(app: Any) -> None:
 
     async def ask(client: httpx2.AsyncClient) -> list[Any]:
         told = []
-        for key in (OWNER, TENANT, READER):
+        for key in (keys["owner"], keys["tenant"], keys["reader"]):
             found = await client.post("/mcp", json=call, headers=bearer(key) | accept)
             told.append(found.json())
         return told
@@ -210,33 +234,106 @@ def test_mcp_reads_with_the_rights_of_the_key(app: Any) -> None:
     assert reader["status"] == 403
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "holds no key"),
-        ("# a comment\n\n", "holds no key"),
-        ("short", "fewer than 32 characters"),
-        (f"{OWNER}\n{OWNER}", "a key twice"),
-        (f"{OWNER} scopes=root", "scopes are some of read,ask,write,operate"),
-        (f"{OWNER} expires=soon", "expires is no date"),
-        (f"{OWNER} rôle=x", "use role=, scopes="),
-        (f"{OWNER} role=", "use role=, scopes="),
-        (f"{OWNER} search_path=x", "use role=, scopes="),
-    ],
-)
-def test_a_file_of_keys_that_is_wrong_is_told_without_a_key(
-    tmp_path: Path, text: str, told: str
+def test_beyond_its_limits_a_key_is_told_when_to_come_again(
+    app: Any, notes: tuple[Rag, dict[str, str]]
 ) -> None:
-    file = tmp_path / "keys"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(InvalidInput, match=told) as raised:
-        read_keys(file)
-    assert OWNER not in str(raised.value)
-    with pytest.raises(InvalidInput, match="cannot read"):
-        read_keys(tmp_path / "nowhere")
+    rag, keys = notes
+
+    async def ask(client: httpx2.AsyncClient) -> dict[str, list[Any]]:
+        told: dict[str, list[Any]] = {name: [] for name in ("twice", "frugal", "poor")}
+        for name, seen in told.items():
+            for _ in range(2):
+                seen.append(await client.post("/search", json=SEARCH, headers=bearer(keys[name])))
+                # What a model was asked for it, as answers are counted.
+                call = ModelUsage(
+                    kind="answer", model="m", calls=1, cost=0.3,
+                    usage=Usage(prompt_tokens=50, answer_tokens=10),
+                )  # fmt: skip
+                digest = hashlib.sha256(keys[name].encode()).hexdigest()
+                database = rag.with_settings({"rag.service_key": digest}).database
+                database.record_usage("notes", "single", [call], answers=1)
+            seen.append(await client.post("/search", json=SEARCH, headers=bearer(keys[name])))
+            seen.append(await client.get("/nowhere", headers=bearer(keys[name])))
+        return told
+
+    told = with_service(app, ask)
+    for name, limit in (
+        ("twice", "requests_per_day"), ("frugal", "tokens_per_day"), ("poor", "cost_per_day"),
+    ):  # fmt: skip
+        assert [one.status_code for one in told[name]] == [200, 200, 429, 429], name
+        beyond = told[name][2]
+        assert limit in beyond.json()["detail"] and "bar" not in beyond.text
+        assert 0 < int(beyond.headers["retry-after"]) <= 86_400
+    used = {one.key_name: one for one in rag.database.list_service_keys()}
+    assert (used["twice"].requests, used["poor"].tokens) == (2, 120)
+    assert used["poor"].cost == pytest.approx(0.6)
+    assert used["revoked"].requests == 0
 
 
-def test_the_log_names_a_key_by_its_line(app: Any, caplog: Any) -> None:
+def test_several_processes_share_the_limits_of_a_key(notes: tuple[Rag, dict[str, str]]) -> None:
+    rag, _ = notes
+    given: dict[str, Any] = {"scopes": ["read"], "settings": {}}
+    secret = rag.database.make_service_key("shared", **given, limits={"requests_per_day": 10})
+    digest = hashlib.sha256(secret.encode()).digest()
+
+    def ask(_: int) -> str | None:
+        with Rag(rag.dsn, settings=rag.settings) as other:
+            found = [other.database.use_service_key(digest) for _ in range(5)]
+        return " ".join(str(one and one.refused) for one in found)
+
+    with ThreadPoolExecutor(4) as pool:
+        told = " ".join(filter(None, pool.map(ask, range(4)))).split()
+    assert sorted(told) == ["None"] * 10 + ["requests_per_day"] * 10
+
+
+def test_a_service_needs_execute_on_one_function(notes: tuple[Rag, dict[str, str]]) -> None:
+    rag, keys = notes
+    role = f"tenants_{os.getpid()}_none"
+    assert rag.dsn is not None
+    with psycopg.connect(rag.dsn) as connection:
+        connection.execute(
+            f"""GRANT USAGE ON SCHEMA rag TO {role};
+                GRANT EXECUTE ON FUNCTION rag.use_service_key TO {role};
+                SET ROLE {role}""".encode()
+        )
+        found = connection.execute(
+            "SELECT key_name, refused FROM rag.use_service_key(sha256(%s))",
+            [keys["owner"].encode()],
+        ).fetchall()
+        assert found == [("owner", None)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT FROM rag.service_keys")
+        connection.rollback()
+        stored = connection.execute("SELECT k::text FROM rag.service_keys AS k").fetchall()
+        assert not [row for (row,) in stored for secret in keys.values() if secret in row]
+
+
+def test_keys_are_made_listed_and_revoked_by_the_command_line(
+    notes: tuple[Rag, dict[str, str]],
+) -> None:
+    def run(*arguments: str, exit_code: int = 0) -> str:
+        done = CliRunner().invoke(app_of_commands, ["key", *arguments, "--dsn", str(notes[0].dsn)])
+        assert done.exit_code == exit_code, done.output
+        return done.stdout
+
+    options = ("--scopes", "read,ask", "--setting", "app.tenant=7", "--limit", "cost_per_day=5")
+    secret = run("make", "website", *options, "--expires", "2099-01-31").strip()
+    (made,) = [one for one in notes[0].database.list_service_keys() if one.key_name == "website"]
+    assert (made.scopes, made.settings, made.limits) == (
+        ["read", "ask"], {"app.tenant": "7"}, {"cost_per_day": 5}
+    )  # fmt: skip
+    assert made.expires_at is not None and made.expires_at.year == 2099
+    assert "website" in run("list") and secret not in run("list")
+    run("revoke", "website")
+    found = notes[0].database.use_service_key(hashlib.sha256(secret.encode()).digest())
+    assert found is not None and found.refused == "revoked"
+    run("revoke", "website", exit_code=1)
+    run("make", "x", "--limit", "cost_per_day=much", exit_code=1)
+    run("make", "x", "--setting", "app.tenant", exit_code=1)
+
+
+def test_the_log_names_a_key_by_its_name(app: Any, keys: dict[str, str], caplog: Any) -> None:
     caplog.set_level("INFO", logger="rag_pg.access")
-    with_service(app, lambda client: client.get("/collections", headers=bearer(OWNER)))
-    assert '"key": "keys:2"' in caplog.text and OWNER not in caplog.text and BASE not in caplog.text
+    with_service(app, lambda client: client.get("/collections", headers=bearer(keys["owner"])))
+    assert '"key": "owner"' in caplog.text and BASE not in caplog.text
+    assert keys["owner"] not in caplog.text

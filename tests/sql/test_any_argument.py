@@ -20,6 +20,8 @@ import sql_calls
 WORKS = {
     "role_name": "'pg_monitor'",
     "tenant": "'acme'",
+    "key_name": "'mine'",
+    "digest": "sha256('mine')",
     "access": "'reader'",
     "aggregates": """'{"n": {"count": "*"}}'""",
     "answer": "NULL",

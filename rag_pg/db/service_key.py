@@ -1,0 +1,44 @@
+"""Statements about the keys of the HTTP service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from rag_pg.db.connection import Statements
+from rag_pg.types import ServiceKey, UsedKey
+
+
+class ServiceKeys(Statements):
+    """Keys: made, listed, revoked, used."""
+
+    def make_service_key(
+        self,
+        key_name: str,
+        *,
+        role_name: str | None = None,
+        scopes: Sequence[str],
+        settings: Mapping[str, str],
+        limits: Mapping[str, float],
+        expires_at: datetime | None = None,
+    ) -> str:
+        """Return the secret of a new key, which is kept nowhere."""
+        return self.value(
+            str,
+            "make_service_key",
+            key_name=key_name,
+            role_name=role_name,
+            scopes=scopes,
+            settings=settings,
+            limits=limits,
+            expires_at=expires_at,
+        )
+
+    def list_service_keys(self) -> list[ServiceKey]:
+        return self.rows(ServiceKey, "list_service_keys")
+
+    def revoke_service_key(self, key_name: str) -> bool:
+        return self.value(bool, "revoke_service_key", key_name=key_name)
+
+    def use_service_key(self, digest: bytes) -> UsedKey | None:
+        return self.row(UsedKey, "use_service_key", digest=digest)
