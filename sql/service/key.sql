@@ -160,7 +160,8 @@ BEGIN
     refused := CASE WHEN _key.revoked_at IS NOT NULL THEN 'revoked'
         WHEN _key.expires_at <= _at THEN 'expired' END;
     -- A standby counts nothing, and serves the keys that have no limits.
-    IF (refused IS NULL OR _spends) AND NOT (_key.limits = '{}' AND pg_is_in_recovery()) THEN
+    IF (refused IS NULL OR _spends)
+        AND NOT (_key.limits = '{}' AND current_setting('transaction_read_only')::boolean) THEN
         INSERT INTO rag.service_key_uses AS u
             (key_name, period, since, requests, tokens, cost)
         SELECT _key.key_name, p.period, date_trunc(p.period, _at, 'UTC'), 0,

@@ -19,7 +19,7 @@ from fake_provider import Fault, Request
 from http_service import running
 from mcp import Client
 from mcp_client import data
-from openai import NotFoundError, OpenAI
+from openai import NotFoundError, OpenAI, RateLimitError
 from patience import BOUND, wait_until
 
 from rag_pg import Rag, Settings
@@ -109,6 +109,25 @@ def test_the_openai_client_chats_whole_and_streamed(client: OpenAI, model: FakeO
         seen = {one.type for one in stream}
         assert "content.done" in seen
         assert stream.get_final_completion().choices[0].message.content == message.content
+
+
+def test_what_an_answer_used_counts_for_the_limits_of_its_key(
+    notes: Rag, model: FakeOpenAI
+) -> None:
+    model.reset()
+    model.answers.extend(["The valve opens at three bar [1]."] * 99)
+    key = notes.database.make_service_key(
+        "spender", scopes=["ask"], settings={}, limits={"tokens_per_day": 1}
+    )
+    with running(notes, "--keys", **of(model)) as service:
+        address = f"{service.url}/v1"
+        with OpenAI(base_url=address, api_key=key, max_retries=0, timeout=BOUND) as client:
+            client.chat.completions.create(model="rag:notes:single", messages=ASKED)
+            with pytest.raises(RateLimitError, match="tokens_per_day") as beyond:
+                client.chat.completions.create(model="rag:notes:single", messages=ASKED)
+    assert int(beyond.value.response.headers["retry-after"]) > 0
+    (used,) = notes.database.list_service_keys()
+    assert used.requests == 1 and used.tokens > 1
 
 
 def test_the_openai_client_embeds_and_searches(client: OpenAI, notes: Rag) -> None:

@@ -14,7 +14,7 @@ import pytest
 from http_service import BASE, app_over, with_service
 from typer.testing import CliRunner
 
-from rag_pg import Rag, Settings
+from rag_pg import Rag, RagError, Settings
 from rag_pg.cli.app import app as app_of_commands
 from rag_pg.types import ModelUsage, Usage
 
@@ -268,6 +268,19 @@ def test_beyond_its_limits_a_key_is_told_when_to_come_again(
     assert (used["twice"].requests, used["poor"].tokens) == (2, 120)
     assert used["poor"].cost == pytest.approx(0.6)
     assert used["revoked"].requests == 0
+
+
+def test_where_nothing_can_be_written_only_keys_without_limits_are_served(
+    notes: tuple[Rag, dict[str, str]],
+) -> None:
+    rag, keys = notes
+    database = rag.with_settings({"transaction_read_only": "on"}).database
+    digests = [hashlib.sha256(keys[name].encode()).digest() for name in ("owner", "past", "twice")]
+    owner, past = map(database.use_service_key, digests[:2])
+    assert owner is not None and owner.refused is None
+    assert past is not None and past.refused == "expired"
+    with pytest.raises(RagError, match="read-only"):
+        database.use_service_key(digests[2])
 
 
 def test_several_processes_share_the_limits_of_a_key(notes: tuple[Rag, dict[str, str]]) -> None:

@@ -16,8 +16,8 @@ WRITING = {
     "activate", "add", "alter", "answer", "attach", "block", "break", "build", "clear", "create",
     "delete", "detach", "drop", "enrich", "erase", "expose", "extend", "fail", "feedback", "finish",
     "follow", "forget", "grant", "heartbeat", "hide", "index", "keep", "load", "log", "maintain",
-    "merge", "note", "put", "queue", "record", "release", "remove", "repair", "retry", "revoke",
-    "rollback", "set", "start", "store", "sync", "take", "unindex",
+    "make", "merge", "note", "put", "queue", "record", "release", "remove", "repair", "retry",
+    "revoke", "rollback", "set", "start", "store", "sync", "take", "unindex",
 }  # fmt: skip
 # These keep what they find, ask a worker, or use tables that a standby has not.
 TOLD = {
