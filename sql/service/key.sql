@@ -68,7 +68,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.make_service_key IS
-$$Make a key of the HTTP service and return its secret, which is kept nowhere: only its SHA-256 is.
+$$Make a key of the HTTP service and return its secret.
+The secret is kept nowhere: only its SHA-256 is.
 
 role_name: whose rights its statements have; NULL: those of the service. scopes: some of read, ask
 (which may read, too), write, operate. settings: what holds in its transactions, for policies:
@@ -77,7 +78,8 @@ role_name: whose rights its statements have; NULL: those of the service. scopes:
 expires_at: NULL: never. Error RG012 where there is or was a key of that name. The caller owns the
 tables of schema rag.
 Circle: application, HTTP service.
-SELECT rag.make_service_key('website', limits => '{"requests_per_minute": 60}')$$;
+SELECT rag.make_service_key('website',
+  limits => '{"requests_per_minute": 60}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.revoke_service_key(key_name text)
@@ -206,4 +208,4 @@ rag.record_usage calls it so for transactions with the setting rag.service_key, 
 It runs with its owner's rights: a service needs no right on the tables of keys. A digest is found
 by an index; how long that takes tells nothing of a secret, of which it is the hash.
 Circle: client, HTTP service.
-SELECT * FROM rag.use_service_key(sha256('rag_…'))$$;
+SELECT * FROM rag.use_service_key(sha256('rag_0'))$$;

@@ -47,6 +47,7 @@ LISTINGS: tuple[tuple[str, ...], ...] = (
     ("call", "facets", f"collection={NAME}", "field=tag"),
     ("advise", NAME),
     ("call", "list_gates"),
+    ("key", "list"),
     ("call", "usage_report"),
     ("erase", NAME, URI, "--yes"),
 )
@@ -71,6 +72,12 @@ def cli(rag: Rag, dsn: str, tmp_path: Path) -> Callable[..., subprocess.Complete
     docs.evaluation.gates.set(NAME, vector_weight=0)
     answer = docs.ask("fish?", llm="extractive")
     docs.add({"uri": f"dead{URI}", "content": "dead"}, wait=False)
+    rag.database.make_service_key(
+        "k" * 60,
+        scopes=["read", "ask", "write", "operate"],
+        settings={"app.tenant": WORDS},
+        limits={"requests_per_minute": 60, "tokens_per_day": 1e9, "cost_per_day": 5},
+    )
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT rag.fail_job(job_id, lease, %s, permanent => true) FROM rag.take_jobs(9)",
