@@ -19,7 +19,7 @@ INTEGER: Schema = {"type": "integer"}
 ANY: Schema = {}
 FILTER: Schema = {
     "type": "object",
-    "description": 'Metadata, e.g. {"lang": "en", "year": {"$gte": 2024}}; $in, $like, $or…',
+    "description": 'By metadata, e.g. {"year": {"$gte": 2024}}; $in, $like, $or…',
     "default": {},
 }
 NAMES: Schema = {"type": "array", "items": TEXT, "default": []}
@@ -27,8 +27,8 @@ LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MOST_ROWS, "default
 DETAIL: Schema = {"type": "string", "enum": ["low", "full"], "default": "low"}
 AGGREGATES: Schema = {
     "type": "object",
-    "description": 'Named, e.g. {"total": {"sum": "amount"}, "n": {"count": "*"}}; count,'
-    " count_distinct, sum, avg, min, max.",
+    "description": '{"name": {"sum": "amount"}}; count (of "*"), count_distinct, sum, avg, min,'
+    " max.",
 }
 GROUPING: Mapping[str, Schema] = {
     "group_by": {**NAMES, "description": "Fields, or parts of dates: year(signed), month, day…"},
@@ -89,6 +89,7 @@ class SharedTool:
         /,
         *,
         without: Collection[str] = (),
+        explained: Collection[str] = (),
         timeout: float = TOOL_SECONDS,
         **parameters: Schema,
     ) -> AgentTool:
@@ -96,9 +97,12 @@ class SharedTool:
 
         Args:
             run: called with the arguments by name. without: parameters that the door has no use
-                for. parameters: those that it has beside, or narrower ones.
+                for. explained: those that it describes elsewhere. parameters: those that it has
+                beside, or narrower ones.
         """
-        own = {key: value for key, value in self.parameters.items() if key not in without}
+        own = {key: dict(one) for key, one in self.parameters.items() if key not in without}
+        for key in own.keys() & explained:
+            own[key].pop("description", None)
         return make_tool(self.name, self.description, run, timeout=timeout, **{**own, **parameters})
 
 

@@ -13,7 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.tools import METADATA_TOOLS, RULES, SAMPLED, SharedTool, Source, field_row, make_tool
+from rag_pg.tools import (
+    METADATA_TOOLS,
+    RULES,
+    SAMPLED,
+    SharedTool,
+    Source,
+    field_row,
+    make_tool,
+)
 from rag_pg.types import MetadataField, Toolset
 
 MOST_FIELDS = 30  # that a prompt names
@@ -22,6 +30,7 @@ _MOST_FOUND = 100
 _MOST_SHOWN = 10  # fields of a document, where a call names none
 _EXAMPLES = 5
 _EXAMPLE_LENGTH = 40  # characters
+EXPLAINED = ("filter", "aggregates", "group_by")  # by RULES
 _SPELLING = " Ask facets with a text how a name is spelt before you filter by it."
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]{0,62}")
 
@@ -55,15 +64,21 @@ def structured_tools(
 
     of_text = ["text"] if within else []  # it would tell values of other documents
     tools = [
-        METADATA_TOOLS["count"].offer(asking(METADATA_TOOLS["count"], source)),
+        METADATA_TOOLS["count"].offer(asking(METADATA_TOOLS["count"], source), explained=EXPLAINED),
         METADATA_TOOLS["facets"].offer(
-            asking(METADATA_TOOLS["facets"], source), without=of_text, field=field
+            asking(METADATA_TOOLS["facets"], source),
+            without=of_text,
+            explained=EXPLAINED,
+            field=field,
         ),
         METADATA_TOOLS["select"].offer(
             asking(METADATA_TOOLS["select"], source, fields=names[:_MOST_SHOWN]),
             without=["detail"],
+            explained=EXPLAINED,
         ),
-        METADATA_TOOLS["aggregate"].offer(asking(METADATA_TOOLS["aggregate"], source)),
+        METADATA_TOOLS["aggregate"].offer(
+            asking(METADATA_TOOLS["aggregate"], source), explained=EXPLAINED
+        ),
     ]
     if more:
         tools.append(

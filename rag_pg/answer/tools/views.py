@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag_pg.answer.tools.structured import asking
+from rag_pg.answer.tools.structured import EXPLAINED, asking
 from rag_pg.db import Database
 from rag_pg.tools import LONGEST_DESCRIPTION, VIEW_TOOLS, Source, column_row, make_tool
 from rag_pg.types import AgentTool, ExposedView, ViewColumn
@@ -43,6 +43,7 @@ def _tool_of(view: ExposedView, database: Database) -> AgentTool:
         timeout=view.timeout.total_seconds() + _GRACE_SECONDS,
         columns={"type": "array", "items": {"type": "string", **item}, "default": []},
         limit={**limit, "default": min(view.max_rows, limit["default"])},
+        explained=EXPLAINED,
     )
 
 
@@ -62,6 +63,7 @@ def _tools_of_many(views: Sequence[ExposedView], database: Database) -> list[Age
             asking(_QUERY, Source(database=database)),
             timeout=longest + _GRACE_SECONDS,
             name=name,
+            explained=EXPLAINED,
         ),
     ]
 

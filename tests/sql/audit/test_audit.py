@@ -30,7 +30,7 @@ PARAGRAPHS = [
     text
     for path in sorted((ROOT / "docs" / "guides").glob("*.md"))
     for text in path.read_text(encoding="utf-8").split("\n\n")
-    if text[0].isalpha() and len(text.split()) >= 25
+    if text[0].isalpha() and 25 <= len(text.split()) <= 120
 ]
 
 
