@@ -74,6 +74,8 @@ MIS_SET = {
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO PUBLIC", "may call", ""),
     "a reading tenant that may write": (
         f"GRANT EXECUTE ON FUNCTION rag.put_document TO {TENANT}", "may call put_document", ""),
+    "who is no writer and may write": (
+        f"GRANT EXECUTE ON FUNCTION rag.delete_where TO {OTHER}", "may call delete_where and", ""),
     "roles that others write": (
         f"GRANT INSERT ON rag.tenant_roles TO {OTHER}", "may write tenant_roles", ""),
     "a tenant of a collection that others set": (

@@ -329,3 +329,29 @@ def test_the_client_is_of_one_tenant(dsn: str, tmp_path: Path) -> None:
     for refused, tenant in ((dsn, "a"), (make_conninfo(dsn, user=role("a")), "b")):
         with pytest.raises(PermissionDenied, match="this role sees"), Rag(refused, tenant=tenant):
             pass
+
+
+@pytest.mark.parametrize("access", ["reader", "evaluator", "source_owner", "source_writer"])
+def test_who_may_not_write_writes_nothing_through_the_door(dsn: str, access: str) -> None:
+    """What puts and deletes runs with a writer's rights: a reader must not come by it."""
+    reader = f"no_writer_{os.getpid()}"
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {reader} LOGIN".encode())
+        try:
+            owner.execute(f"GRANT EXECUTE ON FUNCTION rag.delete_where TO {reader}".encode())
+            owner.execute("SELECT rag.grant_access(%s, %s)", [reader, access])
+            calls = (
+                "rag.delete_document('docs-b', 'replaced')",
+                "rag.delete_where('docs-b', '{\"n\": 1}')",
+                "rag.put_document('docs-b', 'x', 'text')",
+            )
+            with as_role(dsn, reader) as connection:
+                for call in calls:
+                    assert error(connection, f"SELECT {call}")[0] == "42501", call
+            owner.execute("SELECT rag.grant_access(%s, 'writer')", [reader])
+            owner.execute("SELECT rag.grant_access(%s, %s)", [reader, access])
+            with as_role(dsn, reader) as connection:
+                connection.execute("SELECT rag.put_document('docs-b', 'x', 'text')")
+        finally:
+            owner.execute("SELECT rag.revoke_access(%s)", [reader])
+            owner.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}".encode())
