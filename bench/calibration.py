@@ -32,9 +32,15 @@ from rich.table import Table
 from rag_pg import Rag
 from rag_pg.answer import JUDGEMENT
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation import Observation, calibrate, fit
-from rag_pg.evaluation.calibrate import accuracy_at, auroc, measure_context
-from rag_pg.evaluation.client import observe_questions
+from rag_pg.evaluation.calibrate import (
+    Observation,
+    accuracy_at,
+    auroc,
+    calibrate,
+    fit,
+    measure_context,
+)
+from rag_pg.evaluation.client.calibration import observe_questions
 
 SQUAD = "squad2-dev"
 OTHERS = ("anthropic-docs", "scifact")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from rag_pg import Collection, Rag, Settings
+from rag_pg.evaluation import client as annexe
 
 GUIDES = Path(__file__).resolve().parents[1] / "docs" / "guides"
 TABLE = re.compile(
@@ -61,8 +62,11 @@ def _namespaces(path: str, kind: type) -> Iterator[tuple[str, ...]]:
 
 def _namespace(member: object) -> type | None:
     """The class of a namespace, where the member gives one."""
-    found = get_type_hints(member.fget)["return"] if isinstance(member, property) else None
-    return found if getattr(found, "__module__", "").startswith("rag_pg.client.") else None
+    if not isinstance(member, property) or member.fget is None:
+        return None
+    found = get_type_hints(member.fget, localns=vars(annexe))["return"]
+    rooms = ("rag_pg.client.", "rag_pg.evaluation.client.")
+    return found if getattr(found, "__module__", "").startswith(rooms) else None
 
 
 def _arguments(method: Callable[..., Any]) -> Iterator[tuple[str, str]]:

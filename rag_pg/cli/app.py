@@ -12,15 +12,12 @@ from typing import Annotated, Any, TextIO
 import typer
 import typer.core
 
-from rag_pg.cli.audit import advise, audit
-from rag_pg.cli.calibrate import calibrate
 from rag_pg.cli.call import call
 from rag_pg.cli.collections import adopt, drop
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
 from rag_pg.cli.enrich import enrich
-from rag_pg.cli.eval import evaluation
 from rag_pg.cli.history import answers, erase
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.key import key
@@ -28,9 +25,10 @@ from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.serve import serve
 from rag_pg.cli.spaces import rechunk, reembed, spaces
-from rag_pg.cli.terminal import write, write_message
 from rag_pg.cli.worker import worker
+from rag_pg.console import write, write_message
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.evaluation.cli import advise, audit, calibrate, evaluation
 from rag_pg.version import __version__
 
 TOPICS: dict[str, tuple[str, ...]] = {

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import print_fields
-from rag_pg.cli.options import Dsn, command, open_database
-from rag_pg.cli.terminal import (
+from rag_pg.config import SCHEMA
+from rag_pg.console import (
     Column,
+    Dsn,
     as_json,
+    command,
     is_terminal,
     listing,
     note,
+    open_database,
     plain,
+    print_fields,
     shortened,
     write,
     write_filled,
     write_message,
 )
-from rag_pg.config import SCHEMA
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import count_of, print_adopted
-from rag_pg.cli.options import command, open_collection
-from rag_pg.cli.terminal import as_json, write_json, write_result
+from rag_pg.console import (
+    as_json,
+    command,
+    count_of,
+    open_collection,
+    print_adopted,
+    write_json,
+    write_result,
+)
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag

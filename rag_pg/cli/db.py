@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from rag_pg.cli.options import Dsn, command, embedded_server, make_client, silence
-from rag_pg.cli.terminal import as_json, write, write_result
+from rag_pg.console import (
+    Dsn,
+    as_json,
+    command,
+    embedded_server,
+    make_client,
+    silence,
+    write,
+    write_result,
+)
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 

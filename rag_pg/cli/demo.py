@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import print_answer, print_events, print_hits, show_progress
-from rag_pg.cli.options import Dsn, open_client
-from rag_pg.cli.terminal import failed, width, write
+from rag_pg.console import (
+    Dsn,
+    failed,
+    open_client,
+    print_answer,
+    print_events,
+    print_hits,
+    show_progress,
+    width,
+    write,
+)
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag

@@ -9,29 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of, show_progress
-from rag_pg.cli.options import (
+from rag_pg.cli.versions import print_difference, print_text_at, print_versions
+from rag_pg.console import (
+    Column,
     Filter,
     Name,
+    as_json,
     command,
+    count_of,
+    failed,
     interruptible,
+    listing,
+    note,
     open_collection,
     parsed_filter,
     parsed_object,
     parsed_pairs,
-)
-from rag_pg.cli.terminal import (
-    Column,
-    as_json,
-    failed,
-    listing,
-    note,
+    show_progress,
     write,
     write_json,
     write_message,
     write_result,
 )
-from rag_pg.cli.versions import print_difference, print_text_at, print_versions
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:

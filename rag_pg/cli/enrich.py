@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.options import Chosen, command, open_collection, parsed_object
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
+    Chosen,
     Column,
     as_json,
+    command,
+    count_of,
     listing,
+    open_collection,
+    parsed_object,
     write,
     write_filled,
     write_message,

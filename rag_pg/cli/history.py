@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.moments import local_time, parsed_moment
-from rag_pg.cli.options import Chosen, Filter, command, open_collection, parsed_filter
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
+    Chosen,
     Column,
+    Filter,
     as_json,
+    command,
+    count_of,
     is_terminal,
     listing,
+    local_time,
     note,
+    open_collection,
+    parsed_filter,
+    parsed_moment,
     shortened,
     write,
     write_filled,

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.audit import write_findings
-from rag_pg.cli.console import count_of, duration_of, print_fields, size_of
-from rag_pg.cli.options import command
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
     Column,
     as_json,
+    command,
+    count_of,
+    duration_of,
     is_terminal,
     listing,
+    print_fields,
+    size_of,
     table_lines,
     width,
+    write_findings,
     write_json,
     write_message,
 )

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.moments import parsed_moment
-from rag_pg.cli.options import command
-from rag_pg.cli.terminal import listing, write_result
+from rag_pg.console import command, listing, parsed_moment, write_result
 from rag_pg.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:

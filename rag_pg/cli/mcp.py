@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rag_pg.cli.options import Dsn, open_client
-from rag_pg.cli.terminal import write_message
+from rag_pg.console import Dsn, open_client, write_message
 from rag_pg.errors import InvalidInput, ModelUnavailable
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import MARKS, passage_width, print_answer, print_events, print_hits
-from rag_pg.cli.options import (
+from rag_pg.console import (
+    MARKS,
     Cached,
     Filter,
     History,
@@ -16,12 +16,20 @@ from rag_pg.cli.options import (
     Rerank,
     RerankWeight,
     Rewrites,
+    as_json,
     command,
+    is_terminal,
+    listing,
+    note,
     open_collection,
     parsed_filter,
     parsed_history,
+    passage_width,
+    print_answer,
+    print_events,
+    print_hits,
+    write_json,
 )
-from rag_pg.cli.terminal import as_json, is_terminal, listing, note, write_json
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -6,8 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rag_pg.cli.moments import local_time, parsed_moment
-from rag_pg.cli.terminal import Column, as_json, listing, write, write_json, write_message
+from rag_pg.console import (
+    Column,
+    as_json,
+    listing,
+    local_time,
+    parsed_moment,
+    write,
+    write_json,
+    write_message,
+)
 from rag_pg.errors import NotFound
 
 if TYPE_CHECKING:

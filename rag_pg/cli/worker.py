@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.options import command
-from rag_pg.cli.terminal import write_message, write_result
+from rag_pg.console import command, count_of, write_message, write_result
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag

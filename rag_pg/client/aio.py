@@ -20,12 +20,9 @@ from rag_pg.client.admin import Admin
 from rag_pg.client.answers import Answers
 from rag_pg.client.collection import Collection
 from rag_pg.client.enrichment import Enrichment
-from rag_pg.client.evaluation import CollectionEvaluation
-from rag_pg.client.gates import Gates
 from rag_pg.client.jobs import Jobs
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.rag import Rag
-from rag_pg.client.runs import EvalJudges, EvalRuns, EvalSets, Evaluation
 from rag_pg.client.spaces import Spaces
 from rag_pg.client.threaded import Beside, Inner, Kind, Runs, Threaded
 from rag_pg.client.versions import Versions
@@ -38,6 +35,7 @@ from rag_pg.threads import Threads
 from rag_pg.types import Answer, CollectionInfo, CollectionOptions, Document, Event
 
 if TYPE_CHECKING:
+    from rag_pg.evaluation.client import AsyncCollectionEvaluation, AsyncEvaluation
     from rag_pg.worker import Worker
 
 P = ParamSpec("P")
@@ -79,50 +77,6 @@ class AsyncAdmin(Beside[Admin]):
     cache_stats = Threaded(Admin.cache_stats)
     clear_cache = Threaded(Admin.clear_cache)
     audit_table = Threaded(Admin.audit_table)
-
-
-class AsyncEvalSets(Beside[EvalSets]):
-    """As `EvalSets`."""
-
-    list = Threaded(EvalSets.list)
-    queries = Threaded(EvalSets.queries)
-    put = Threaded(EvalSets.put)
-    import_file = Threaded(EvalSets.import_file)
-    export_file = Threaded(EvalSets.export_file)
-    drop = Threaded(EvalSets.drop)
-
-
-class AsyncEvalRuns(Beside[EvalRuns]):
-    """As `EvalRuns`."""
-
-    list = Threaded(EvalRuns.list)
-    get = Threaded(EvalRuns.get)
-    results = Threaded(EvalRuns.results)
-    metrics = Threaded(EvalRuns.metrics)
-    compare = Threaded(EvalRuns.compare)
-    compare_queries = Threaded(EvalRuns.compare_queries)
-    report = Threaded(EvalRuns.report)
-    export_file = Threaded(EvalRuns.export_file)
-    set_baseline = Threaded(EvalRuns.set_baseline)
-    drop = Threaded(EvalRuns.drop)
-    judge = Threaded(EvalRuns.judge)
-    label = Threaded(EvalRuns.label)
-    labelled = Threaded(EvalRuns.labelled)
-
-
-class AsyncEvalJudges(Beside[EvalJudges]):
-    """As `EvalJudges`."""
-
-    list = Threaded(EvalJudges.list)
-    measure = Threaded(EvalJudges.measure)
-
-
-class AsyncEvaluation(Beside[Evaluation]):
-    """As `Evaluation`."""
-
-    sets = Inner(AsyncEvalSets)
-    runs = Inner(AsyncEvalRuns)
-    judges = Inner(AsyncEvalJudges)
 
 
 class AsyncSpaces(Beside[Spaces]):
@@ -176,40 +130,6 @@ class AsyncEnrichment(Beside[Enrichment]):
     set_extraction = Threaded(Enrichment.set_extraction)
     estimate_contexts = Threaded(Enrichment.estimate_contexts)
     set_contexts = Threaded(Enrichment.set_contexts)
-
-
-class AsyncGates(Beside[Gates]):
-    """As `Gates`."""
-
-    list = Threaded(Gates.list)
-    set = Threaded(Gates.set)
-    drop = Threaded(Gates.drop)
-    check = Threaded(Gates.check)
-    checks = Threaded(Gates.checks)
-
-
-class AsyncCollectionEvaluation(Beside[CollectionEvaluation]):
-    """As `CollectionEvaluation`."""
-
-    gates = Inner(AsyncGates)
-    run = Threaded(CollectionEvaluation.run)
-    import_run = Threaded(CollectionEvaluation.import_run)
-    embed_queries = Threaded(CollectionEvaluation.embed_queries)
-    drift = Threaded(CollectionEvaluation.drift)
-    estimate_queries = Threaded(CollectionEvaluation.estimate_queries)
-    generate_queries = Threaded(CollectionEvaluation.generate_queries)
-    add_logged_queries = Threaded(CollectionEvaluation.add_logged_queries)
-    sweep = Threaded(CollectionEvaluation.sweep)
-    estimate_sweep = Threaded(CollectionEvaluation.estimate_sweep)
-    calibrate = Threaded(CollectionEvaluation.calibrate)
-    estimate_calibration = Threaded(CollectionEvaluation.estimate_calibration)
-    calibration = Threaded(CollectionEvaluation.calibration)
-    drop_calibration = Threaded(CollectionEvaluation.drop_calibration)
-    audit = Threaded(CollectionEvaluation.audit)
-    advise = Threaded(CollectionEvaluation.advise)
-    replay = Threaded(CollectionEvaluation.replay)
-    measure_recall = Threaded(CollectionEvaluation.measure_recall)
-    recall_measures = Threaded(CollectionEvaluation.recall_measures)
 
 
 # end
@@ -300,6 +220,13 @@ class AsyncRag:
         """See Rag.worker."""
         return await self.run(self._sync.worker, collections, **options)
 
+    @property
+    def evaluation(self) -> AsyncEvaluation:
+        """See Rag.evaluation."""
+        from rag_pg.evaluation.client import AsyncEvaluation  # an annexe
+
+        return AsyncEvaluation(self._run, self._sync.evaluation)
+
     # written by make docs
     open = Threaded(Rag.open)
     close = Threaded(Rag.close)
@@ -307,7 +234,6 @@ class AsyncRag:
     jobs = Inner(AsyncJobs)
     views = Inner(AsyncViews)
     admin = Inner(AsyncAdmin)
-    evaluation = Inner(AsyncEvaluation)
     collections = Threaded(Rag.collections)
     drop_collection = Threaded(Rag.drop_collection)
     adopt = Threaded(Rag.adopt)
@@ -420,6 +346,13 @@ class AsyncCollection:
         """See Collection.stream. Its reader waits in no thread."""
         return AsyncEventStream(self._run, partial(self._sync._opened.answer, question, options))
 
+    @property
+    def evaluation(self) -> AsyncCollectionEvaluation:
+        """See Collection.evaluation."""
+        from rag_pg.evaluation.client import AsyncCollectionEvaluation  # an annexe
+
+        return AsyncCollectionEvaluation(self._run, self._sync.evaluation)
+
     # written by make docs
     refresh = Threaded(Collection.refresh)
     spaces = Inner(AsyncSpaces)
@@ -427,7 +360,6 @@ class AsyncCollection:
     versions = Inner(AsyncVersions)
     answers = Inner(AsyncAnswers)
     enrichment = Inner(AsyncEnrichment)
-    evaluation = Inner(AsyncCollectionEvaluation)
     add = Threaded(Collection.add)
     sync = Threaded(Collection.sync)
     add_chunks = Threaded(Collection.add_chunks)

@@ -14,8 +14,6 @@ from uuid import UUID
 from rag_pg.answer import AskOptions
 from rag_pg.client.answers import Answers
 from rag_pg.client.enrichment import Enrichment
-from rag_pg.client.evaluation import CollectionEvaluation
-from rag_pg.client.gates import refusal_recorded
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.opened import OpenCollection
 from rag_pg.client.rechunk import rechunk
@@ -34,6 +32,7 @@ from rag_pg.ingest import (
     compare_sources,
     key_notes,
     put_sources,
+    refusal_recorded,
     sync_folder,
     wait_until_searchable,
     work_queue,
@@ -66,6 +65,7 @@ from rag_pg.types import (
 
 if TYPE_CHECKING:
     from rag_pg.answer import EventStream
+    from rag_pg.evaluation.client import CollectionEvaluation
 
 
 class Collection:
@@ -125,6 +125,8 @@ class Collection:
     @property
     def evaluation(self) -> CollectionEvaluation:
         """How good its searches and answers are."""
+        from rag_pg.evaluation.client import CollectionEvaluation  # an annexe
+
         return CollectionEvaluation(self._opened)
 
     @in_thread("long")

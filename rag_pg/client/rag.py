@@ -13,7 +13,6 @@ from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.admin import Admin
 from rag_pg.client.collection import Collection
 from rag_pg.client.jobs import Jobs
-from rag_pg.client.runs import Evaluation
 from rag_pg.client.threaded import in_thread
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
@@ -32,6 +31,7 @@ from rag_pg.types import (
 )
 
 if TYPE_CHECKING:
+    from rag_pg.evaluation.client import Evaluation
     from rag_pg.worker import Worker
 
 COLLECTIONS_CACHED = 100
@@ -149,6 +149,8 @@ class Rag:
     @property
     def evaluation(self) -> Evaluation:
         """Sets of questions, runs of them, judges of runs."""
+        from rag_pg.evaluation.client import Evaluation  # an annexe
+
         return Evaluation(self)
 
     @in_thread("long")

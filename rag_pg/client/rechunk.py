@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_pg import ingest
-from rag_pg.client.gates import refusal_recorded
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import NotReady
-from rag_pg.ingest import Report, temporary_copy
+from rag_pg.ingest import Report, refusal_recorded, temporary_copy
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,17 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_pg.client.gates import refusal_recorded
 from rag_pg.client.namespace import OfCollection
 from rag_pg.client.threaded import in_thread
-from rag_pg.ingest import Query, Report, build_space, compare_spaces, create_space, find_space
+from rag_pg.ingest import (
+    Query,
+    Report,
+    build_space,
+    compare_spaces,
+    create_space,
+    find_space,
+    refusal_recorded,
+)
 from rag_pg.types import Space, SpaceComparison
 
 

@@ -16,7 +16,7 @@ from rag_pg.ingest.add import (
 )
 from rag_pg.ingest.copy import left_copies, temporary_copy
 from rag_pg.ingest.create import open_collection
-from rag_pg.ingest.gates import embed_gated_queries, embed_queries
+from rag_pg.ingest.gates import embed_gated_queries, embed_queries, refusal_recorded
 from rag_pg.ingest.reindex import (
     Query,
     build_space,
@@ -56,6 +56,7 @@ __all__ = [
     "open_collection",
     "put_sources",
     "rechunk",
+    "refusal_recorded",
     "sync_folder",
     "temporary_copy",
     "uri_prefix",

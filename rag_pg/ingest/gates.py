@@ -1,9 +1,16 @@
-"""Vectors of evaluation questions, which gates need before a change of a collection is measured."""
+"""What gates need before they measure a change of a collection, and what they refused."""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rag_pg.db import Database
+from rag_pg.errors import GateFailed, RagError
 from rag_pg.providers import Models, embed_query
+
+log = logging.getLogger(__name__)
 
 
 def embed_queries(
@@ -32,3 +39,17 @@ def embed_gated_queries(
     for set_name in sorted({gate.eval_set for gate in gates}):
         for of_space in dict.fromkeys((None, space_id)):
             embed_queries(database, models, set_name, collection, of_space)
+
+
+@contextmanager
+def refusal_recorded(database: Database, collection: str) -> Iterator[None]:
+    """Record what a gate refuses inside: the database cannot, for it takes back all that the
+    refused call wrote."""
+    try:
+        yield
+    except GateFailed as exc:
+        try:
+            database.record_refused_change(collection, exc.change, exc.checks)
+        except RagError as error:  # the refusal is what the caller has to hear
+            log.warning("a refused change of %s is not recorded: %s", collection, error)
+        raise

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from rag_pg import InvalidInput, NotFound, Rag
 from rag_pg.cli.app import app
-from rag_pg.cli.options import open_collection
+from rag_pg.console import open_collection
 from rag_pg.db import Database
 from rag_pg.version import __version__
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from rag_pg import InvalidInput, NotFound
 from rag_pg.cli.app import app
-from rag_pg.cli.moments import parsed_duration, parsed_moment
+from rag_pg.console import parsed_duration, parsed_moment
 
 Run = Callable[..., Result]
 TEXTS = ["one\ntwo\nthree", "one\n2\nthree", "zero\n" + "same\n" * 9 + "one\n2\nthree\nfour"]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from rag_pg import InvalidInput
 from rag_pg.cli.app import app
 from rag_pg.cli.demo import TOY_CHARACTERS, _begin
-from rag_pg.cli.terminal import visible
+from rag_pg.console import visible
 from rag_pg.types import Event
 from rag_pg.version import __version__
 

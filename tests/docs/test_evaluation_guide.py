@@ -11,7 +11,7 @@ from fakes import ScriptedLLM
 from paths import ROOT
 
 from rag_pg import Rag
-from rag_pg.cli.eval import evaluation
+from rag_pg.evaluation.cli import evaluation
 from rag_pg.evaluation.files import FIELDS
 
 GUIDE = (ROOT / "docs" / "guides" / "evaluation.md").read_text(encoding="utf-8")

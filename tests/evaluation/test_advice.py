@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from rag_pg.cli.app import app
-from rag_pg.cli.audit import write_advice
 from rag_pg.db.database import Database
 from rag_pg.evaluation import advice
+from rag_pg.evaluation.cli.audit import write_advice
 from rag_pg.types import Advice
 
 Connection = psycopg.Connection[Any]

@@ -16,8 +16,15 @@ from rag_pg import Rag
 from rag_pg.answer import FEATURES, JUDGEMENT, RERANKED
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
-from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
-from rag_pg.evaluation.calibrate import LEAST, auroc, measure_context
+from rag_pg.evaluation.calibrate import (
+    LEAST,
+    Observation,
+    auroc,
+    calibrate,
+    distinct_questions,
+    fit,
+    measure_context,
+)
 from rag_pg.evaluation.client.calibration import STORED, observe_questions
 from rag_pg.types import Calibration, EvalQuery
 

@@ -98,7 +98,7 @@ def test_the_support_of_answers_is_their_confidence(rag: Rag, docs: Collection) 
 def test_each_statement_counts_once_and_a_citation_as_it_supports_its_own(
     docs: Collection,
 ) -> None:
-    from rag_pg.evaluation import answer_result
+    from rag_pg.evaluation.run import answer_result
 
     docs.add({"uri": "hours", "content": "The office opens at 9 in the morning."})
     (number,) = (n for n, h in enumerate(docs.search("office", limit=8), 1) if h.uri == "hours")

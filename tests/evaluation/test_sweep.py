@@ -11,7 +11,7 @@ from fakes import ScriptedLLM, WordReranker
 from rag_pg import InvalidInput, ModelUnavailable, NotFound, Rag
 from rag_pg.client.collection import Collection
 from rag_pg.db import EqualRun
-from rag_pg.evaluation import find_equal, make_candidates, read_vary, settings_key
+from rag_pg.evaluation.sweep import find_equal, make_candidates, read_vary, settings_key
 from rag_pg.types import SweepRow
 
 ANIMALS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen")

@@ -27,7 +27,7 @@ from pathlib import Path
 from fakes import HashEmbedder
 from patience import take_time
 from rag_pg import Rag, Settings
-from rag_pg.cli import options as command
+from rag_pg.console import options as command
 from rag_pg.cli.app import main
 
 embedder = HashEmbedder("hash:32")

@@ -35,7 +35,11 @@ def test_a_client_loads_nothing_that_answers_before_there_is_a_question() -> Non
 def test_other_packages_import_only_what_a_package_exports() -> None:
     """`from rag_pg.db import Database`, not from rag_pg.db.database; imports for types count."""
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    doors = {f"rag_pg.server.{path.parent.name}" for path in PACKAGE.glob("server/*/__init__.py")}
+    doors = {
+        f"rag_pg.{annexe}.{path.parent.name}"
+        for annexe in ("server", "evaluation")
+        for path in PACKAGE.glob(f"{annexe}/*/__init__.py")
+    }
     wrong = []
     for path in PACKAGE.rglob("*.py"):
         own = path.relative_to(PACKAGE).parts[0]

@@ -1,21 +1,7 @@
-"""an open collection and a set of questions -> runs, sweeps, a calibration, a replay: what the
-namespaces `evaluation` of the client call."""
+"""The namespaces `evaluation` of the client, and the same for asyncio."""
 
-from rag_pg.evaluation.client.calibration import (
-    calibrate,
-    estimate_calibration,
-    observe_questions,
-)
-from rag_pg.evaluation.client.live import replay
-from rag_pg.evaluation.client.run import run
-from rag_pg.evaluation.client.sweep import estimate_sweep, sweep
+from rag_pg.evaluation.client.aio import AsyncCollectionEvaluation, AsyncEvaluation
+from rag_pg.evaluation.client.collection import CollectionEvaluation
+from rag_pg.evaluation.client.runs import Evaluation
 
-__all__ = [
-    "calibrate",
-    "estimate_calibration",
-    "estimate_sweep",
-    "observe_questions",
-    "replay",
-    "run",
-    "sweep",
-]
+__all__ = ["AsyncCollectionEvaluation", "AsyncEvaluation", "CollectionEvaluation", "Evaluation"]

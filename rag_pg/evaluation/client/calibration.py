@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from rag_pg.answer import PASSAGES
 from rag_pg.client import OpenCollection
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.calibrate import Observation, distinct_questions, observe
+from rag_pg.evaluation.calibrate import calibrate as fit
+from rag_pg.evaluation.generate import Estimate
+from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search import Scorer, SearchOptions, accounted
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__
-
-if TYPE_CHECKING:
-    from rag_pg.evaluation import Estimate, Observation
 
 STORED = ("set_name", "settings", "features", "answerable_weights", "right_weights",
     "evidence_floor", "thresholds", "answered", "correct", "question_count", "answerable_count",
@@ -45,8 +46,6 @@ def calibrate(
 ) -> None:
     """See `CollectionEvaluation.calibrate`."""
     from rag_pg.answer import JUDGEMENT_VERSION
-    from rag_pg.evaluation import calibrate as fit
-    from rag_pg.evaluation import judge_observations
 
     if not 0 < accuracy < 1:
         raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
@@ -109,7 +108,6 @@ def estimate_calibration(
     opened: OpenCollection, set_name: str, *, off_corpus: str | None, llm: str | LLM | None
 ) -> Estimate:
     """See `CollectionEvaluation.estimate_calibration`."""
-    from rag_pg.evaluation import estimate_judgements
 
     own, others, _ = _questions(opened, set_name, off_corpus)
     return estimate_judgements(
@@ -125,7 +123,6 @@ def _questions(
     opened: OpenCollection, set_name: str, off_corpus: str | None
 ) -> tuple[list[EvalQuery], list[EvalQuery], int]:
     """The different questions of both sets, and how many of the first are repeated."""
-    from rag_pg.evaluation import distinct_questions
 
     database = opened.rag.database
     queries = database.list_eval_queries(set_name)
@@ -200,7 +197,6 @@ def observe_questions(
     Raises: InvalidInput (the embedder or the reranker does not answer), and as `search`.
     """
     from rag_pg.answer import examine
-    from rag_pg.evaluation import observe
 
     database = opened.rag.database
     terms = partial(database.match_terms, opened.name)

@@ -8,6 +8,7 @@ from typing import Any, cast
 from rag_pg.answer import AskOptions
 from rag_pg.client import OpenCollection
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.run import answer_result, run_set, search_result
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import EvalRun
 
@@ -23,7 +24,6 @@ def run(
     progress: Callable[[int, int], None] | None,
 ) -> EvalRun:
     """See `CollectionEvaluation.run`."""
-    from rag_pg.evaluation import answer_result, run_set, search_result
 
     if kind not in ("search", "ask"):
         raise InvalidInput(f"a run is of kind {kind!r:.100}; use search or ask")

@@ -6,22 +6,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rag_pg.answer import AskOptions
 from rag_pg.chunk import Chunking
 from rag_pg.client import CONTEXT_TOKENS, Enrichment, OpenCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.evaluation.client.run import run
+from rag_pg.evaluation.run import find_run
+from rag_pg.evaluation.sweep import (
+    Comparing,
+    Corpus,
+    Facilities,
+    Measure,
+    compare_measured,
+    find_equal,
+    list_techniques,
+    make_candidates,
+    measure_candidates,
+    settings_key,
+    settings_of,
+)
+from rag_pg.evaluation.sweep import estimate_sweep as estimate
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.ingest import left_copies, temporary_copy
 from rag_pg.protocols import LLM
 from rag_pg.providers import embed_query
 from rag_pg.search import EXPANSIONS, SearchOptions, check_names
 from rag_pg.types import Candidate, EvalRun, RunProgress, Sweep, SweepEstimate, Tell, Vary
-
-if TYPE_CHECKING:
-    from rag_pg.evaluation import Measure
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,13 +66,6 @@ def sweep(
     copy_progress: CopyReport | None,
 ) -> Sweep:
     """See `CollectionEvaluation.sweep`."""
-    from rag_pg.evaluation import (
-        Comparing,
-        compare_measured,
-        find_run,
-        measure_candidates,
-        settings_of,
-    )
 
     told = tell or (lambda text: None)
     plan = _plan_sweep(opened, set_name, vary, techniques, kind, most, reuse, copies, options)
@@ -105,8 +110,6 @@ def estimate_sweep(
 ) -> SweepEstimate:
     """See `CollectionEvaluation.estimate_sweep`."""
     from rag_pg.enrich import estimate_contexts
-    from rag_pg.evaluation import Corpus, settings_key
-    from rag_pg.evaluation import estimate_sweep as estimate
 
     plan = _plan_sweep(opened, set_name, vary, techniques, kind, most, reuse, copies, options)
     left = [
@@ -142,7 +145,6 @@ def _plan_sweep(
     copies: bool,
     options: Mapping[str, Any],
 ) -> _Plan:
-    from rag_pg.evaluation import find_equal, make_candidates
 
     if kind not in ("search", "ask"):
         raise InvalidInput(f"a sweep is of kind {kind!r:.100}; use search or ask")
@@ -222,7 +224,6 @@ def _techniques(
     has_answers: bool,
     current: Mapping[str, Any],
 ) -> list[Candidate]:
-    from rag_pg.evaluation import Facilities, list_techniques
 
     models, llm = opened.rag.models, _answering(opened, options)
     given = options.get("rerank")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rag_pg.cli.terminal import Column, Part, table_lines, visible, wrapped
+from rag_pg.console.terminal import Column, Part, table_lines, visible, wrapped
 from rag_pg.text import UNDERLINE, read_cells
 
 _BOLD = re.compile(

@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import K, SetName, interval
-from rag_pg.cli.eval.runs import show_progress
-from rag_pg.cli.options import Chosen, Filter, command, open_collection, parsed_filter
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
+    Chosen,
     Column,
+    Filter,
     as_json,
+    command,
+    count_of,
     failed,
     is_terminal,
     listing,
     note,
+    open_collection,
+    parsed_filter,
     write_message,
     write_table,
 )
+from rag_pg.evaluation.cli.arguments import K, SetName, interval
+from rag_pg.evaluation.cli.runs import show_progress
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
@@ -73,7 +77,7 @@ def sweep(
     Another chunking or model is measured on a temporary copy. The same command goes on with what
     was interrupted. Exit 1 when a candidate failed.
     """
-    from rag_pg.evaluation import read_vary
+    from rag_pg.evaluation.sweep import read_vary
 
     options = _options(techniques, kind, fixed or [], filter, llm)
     shared: dict[str, Any] = {
@@ -106,7 +110,7 @@ def _options(
     techniques: bool, kind: str, fixed: Sequence[str], filter: str | None, llm: str | None
 ) -> dict[str, Any]:
     """The settings of all candidates."""
-    from rag_pg.evaluation import read_options
+    from rag_pg.evaluation.sweep import read_options
 
     found = {
         **read_options(fixed),

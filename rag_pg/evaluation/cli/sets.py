@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import confirm, count_of
-from rag_pg.cli.eval.arguments import SetName
-from rag_pg.cli.options import Chosen, command, open_collection
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
+    Chosen,
     as_json,
+    command,
+    count_of,
     failed,
     listing,
     note,
+    open_collection,
     write_json,
     write_message,
     write_result,
 )
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.cli.arguments import SetName, confirm
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag

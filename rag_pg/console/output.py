@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
-from rag_pg.cli.markdown import LiveMarkdown, markdown_lines
-from rag_pg.cli.terminal import (
+from rag_pg.console.markdown import LiveMarkdown, markdown_lines
+from rag_pg.console.terminal import (
     Part,
+    as_json,
     is_terminal,
+    listing,
     note,
     plain,
     width,
@@ -24,11 +24,11 @@ from rag_pg.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from rag_pg.evaluation import Estimate
-    from rag_pg.types import AdoptReport, Answer, Event, Hit, Progress
+    from rag_pg.types import AdoptReport, Answer, AuditFinding, Event, Finding, Hit, Progress
 
 
 MINUTE = 60.0  # seconds between two lines about progress
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 WIDEST = 100  # columns of an answer: longer lines are hard to read
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
@@ -238,15 +238,6 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def confirm(estimate: Estimate, yes: bool) -> None:
-    """Tell what calls of a language model will cost, and ask whether to go on; exit 1 if not."""
-    tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
-    price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
-    write_message(f"{count_of(estimate.calls, 'call')}, about {tokens:,} tokens; {price}")
-    if not yes and not typer.confirm("Go on?", err=True):
-        raise SystemExit(1)
-
-
 def size_of(count: float) -> str:
     """Return a number of bytes for people: 1 kB is 1000 bytes."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -275,3 +266,15 @@ def print_fields(fields: Mapping[str, object]) -> None:
             texts = [] if value is None else [plain(value)]
         for text in texts:
             write_filled(text, f"{name:{longest}}  ", indent=longest + 2)
+
+
+def write_findings(findings: Sequence[AuditFinding | Finding]) -> None:
+    """Write findings: for people a paragraph each, with its remedy whole."""
+    if as_json.get() or not is_terminal(sys.stdout):
+        listing(findings, ("status", "check_name", "detail", "remedy"), empty="")
+        return
+    for one in findings:
+        head = (f"{one.status:<4}  ", COLOURS.get(one.status, "bold"))
+        write_filled(f"{one.check_name}: {one.detail}", head, indent=6)
+        if one.remedy:
+            write_filled(f"→ {one.remedy}", " " * 6, indent=6)

@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from rag_pg.answer import AskOptions
-from rag_pg.client.gates import Gates
-from rag_pg.client.namespace import OfCollection
-from rag_pg.client.resources import Resources
-from rag_pg.client.threaded import in_thread
+from rag_pg.client import OfCollection, Resources, in_thread
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.advice import advise
+from rag_pg.evaluation.client.calibration import calibrate, estimate_calibration
+from rag_pg.evaluation.client.gates import Gates
+from rag_pg.evaluation.client.live import replay
+from rag_pg.evaluation.client.run import run
+from rag_pg.evaluation.client.sweep import estimate_sweep, sweep
+from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
+from rag_pg.evaluation.import_run import import_run
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.protocols import LLM, Reranker
 from rag_pg.search import StatementOptions, accounted
@@ -34,9 +39,6 @@ from rag_pg.types import (
     Usage,
     Vary,
 )
-
-if TYPE_CHECKING:
-    from rag_pg.evaluation import Estimate
 
 
 class CollectionEvaluation(OfCollection):
@@ -71,9 +73,8 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
             question. Another failure is recorded with its question.
         """
-        from rag_pg.evaluation import client as parts
 
-        return parts.run(
+        return run(
             self._opened,
             set_name,
             options,
@@ -93,7 +94,6 @@ class CollectionEvaluation(OfCollection):
             name: a label; default: the tag in the file.
         Raises: InvalidInput (it cannot be read, no line is of the set), NotFound.
         """
-        from rag_pg.evaluation import import_run
 
         return import_run(self._database, set_name, self._name, Path(path), name=name)
 
@@ -121,7 +121,6 @@ class CollectionEvaluation(OfCollection):
         self, *, count: int, llm: str | LLM | None = None, seed: int = 0
     ) -> Estimate:
         """What `generate_eval_queries` will take: calls, tokens, US dollars. Asks no model."""
-        from rag_pg.evaluation import estimate_questions
 
         model = _helper(self._opened.rag, llm)
         return estimate_questions(self._database, self._name, model, count=count, seed=seed)
@@ -146,7 +145,6 @@ class CollectionEvaluation(OfCollection):
         Returns: what became of the chunks, by reason, and the tokens.
         Raises: InvalidInput (no language model), ProviderAuth, ModelUnavailable.
         """
-        from rag_pg.evaluation import generate_questions
 
         self._database.require_insert("eval_queries")
         searching = self._opened.unsampled()
@@ -215,9 +213,8 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidInput (a name, too many candidates), NotFound, and what stands in the way of
             the baseline.
         """
-        from rag_pg.evaluation import client as parts
 
-        return parts.sweep(
+        return sweep(
             self._opened,
             set_name,
             vary,
@@ -254,9 +251,8 @@ class CollectionEvaluation(OfCollection):
 
         Raises: InvalidInput, NotFound.
         """
-        from rag_pg.evaluation import client as parts
 
-        return parts.estimate_sweep(
+        return estimate_sweep(
             self._opened,
             set_name,
             vary,
@@ -306,9 +302,8 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
             asked again), ProviderAuth, ModelUnavailable, and as `search`.
         """
-        from rag_pg.evaluation import client as parts
 
-        parts.calibrate(
+        calibrate(
             self._opened,
             set_name,
             off_corpus=off_corpus,
@@ -333,9 +328,8 @@ class CollectionEvaluation(OfCollection):
 
         Raises: NotFound, InvalidInput (there is no model).
         """
-        from rag_pg.evaluation import client as parts
 
-        return parts.estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
+        return estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
 
     def calibration(self) -> Calibration | None:
         """What is stored of when this collection's answers are right, and whether the documents
@@ -376,7 +370,6 @@ class CollectionEvaluation(OfCollection):
 
         Runs of a question set on these documents go before any rule (`Advice.evidence`).
         """
-        from rag_pg.evaluation import advise
 
         return advise(self._database, self._name)
 
@@ -402,9 +395,8 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidQuery, InvalidInput, NotFound; ModelUnavailable, ProviderError of a candidate
             with another model.
         """
-        from rag_pg.evaluation import client as parts
 
-        return parts.replay(self._opened, candidate, options, sample=sample, k=k)
+        return replay(self._opened, candidate, options, sample=sample, k=k)
 
     @in_thread("long")
     def measure_recall(

@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Unpack
 
-from rag_pg.client.namespace import OfCollection
-from rag_pg.client.threaded import in_thread
-from rag_pg.db import Database
-from rag_pg.errors import GateFailed, NotReady, RagError
+from rag_pg.client import OfCollection, in_thread
+from rag_pg.errors import NotReady
+from rag_pg.evaluation.run import find_run
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
-
-log = logging.getLogger(__name__)
-
-
-@contextmanager
-def refusal_recorded(database: Database, collection: str) -> Iterator[None]:
-    """Record what a gate refuses inside: the database cannot, for it takes back all that the
-    refused call wrote."""
-    try:
-        yield
-    except GateFailed as exc:
-        try:
-            database.record_refused_change(collection, exc.change, exc.checks)
-        except RagError as error:  # the refusal is what the caller has to hear
-            log.warning("a refused change of %s is not recorded: %s", collection, error)
-        raise
 
 
 class Gates(OfCollection):
@@ -84,7 +65,6 @@ class Gates(OfCollection):
             questions: it has to be measured anew; questions could not be embedded; none of them has
             the metric of a gate; or there is no run of answers).
         """
-        from rag_pg.evaluation import find_run
         from rag_pg.ingest import embed_queries
 
         database = self._database

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rag_pg.cli import console as show
-from rag_pg.cli import terminal
-from rag_pg.cli.terminal import Column, copy_field, table_lines, visible
+from rag_pg.console import Column, copy_field, table_lines, terminal, visible
+from rag_pg.console import output as show
 from rag_pg.types import Answer, Citation, Progress, Usage
 
 PIECES = (

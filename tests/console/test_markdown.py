@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rag_pg.cli.markdown import LiveMarkdown, markdown_lines
-from rag_pg.cli.terminal import NARROWEST, Part, visible
+from rag_pg.console import NARROWEST, LiveMarkdown, Part, markdown_lines, visible
 
 WIDTHS = st.sampled_from([20, 60, 80, 140])
 WORD = st.sampled_from(

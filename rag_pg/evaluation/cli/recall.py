@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.eval.arguments import figure
-from rag_pg.cli.options import Chosen, command, open_collection
-from rag_pg.cli.terminal import Column, failed, listing, note, write_message
+from rag_pg.console import (
+    Chosen,
+    Column,
+    command,
+    failed,
+    listing,
+    note,
+    open_collection,
+    write_message,
+)
+from rag_pg.evaluation.cli.arguments import figure
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag

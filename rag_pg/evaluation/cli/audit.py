@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.options import Chosen, command, open_collection
-from rag_pg.cli.terminal import as_json, is_terminal, listing, write_filled
+from rag_pg.console import (
+    Chosen,
+    as_json,
+    command,
+    is_terminal,
+    listing,
+    open_collection,
+    write_filled,
+    write_findings,
+)
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import Advice, AuditFinding, Finding
-
-COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
+    from rag_pg.types import Advice
 
 
 @command
@@ -55,18 +61,6 @@ def audit(
     write_findings(found)
     if any(one.status == "fail" for one in found):
         raise SystemExit(1)
-
-
-def write_findings(findings: Sequence[AuditFinding | Finding]) -> None:
-    """Write findings: for people a paragraph each, with its remedy whole."""
-    if as_json.get() or not is_terminal(sys.stdout):
-        listing(findings, ("status", "check_name", "detail", "remedy"), empty="")
-        return
-    for one in findings:
-        head = (f"{one.status:<4}  ", COLOURS.get(one.status, "bold"))
-        write_filled(f"{one.check_name}: {one.detail}", head, indent=6)
-        if one.remedy:
-            write_filled(f"→ {one.remedy}", " " * 6, indent=6)
 
 
 @command

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.terminal import as_json, write_message
+from rag_pg.console.output import count_of
+from rag_pg.console.terminal import as_json, write_message
 from rag_pg.errors import InvalidInput, NotFound, RagError
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import K, RunId, figure, interval
-from rag_pg.cli.options import command
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
     Column,
     as_json,
+    command,
+    count_of,
     is_terminal,
     listing,
     note,
@@ -24,6 +23,7 @@ from rag_pg.cli.terminal import (
     write_json,
     write_message,
 )
+from rag_pg.evaluation.cli.arguments import K, RunId, figure, interval
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag

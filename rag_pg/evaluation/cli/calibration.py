@@ -10,21 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import confirm, count_of
-from rag_pg.cli.eval import show_progress
-from rag_pg.cli.options import Chosen, command, open_collection
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
+    Chosen,
     Column,
     as_json,
+    command,
+    count_of,
     failed,
     is_terminal,
     note,
+    open_collection,
     write,
     write_json,
     write_message,
     write_table,
 )
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.cli.arguments import confirm
+from rag_pg.evaluation.cli.runs import show_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

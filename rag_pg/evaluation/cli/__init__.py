@@ -1,4 +1,4 @@
-"""arguments of `rag-pg eval` -> text on stdout.
+"""arguments of `rag-pg eval`, `calibrate`, `audit` and `advise` -> text on stdout.
 
 Sets of questions, runs of them, what two runs differ by, and what must not get worse.
 """
@@ -9,15 +9,17 @@ from collections.abc import Callable
 
 import typer
 
-from rag_pg.cli.eval.comparison import compare
-from rag_pg.cli.eval.gate import gate
-from rag_pg.cli.eval.recall import recall
-from rag_pg.cli.eval.report import report
-from rag_pg.cli.eval.runs import judge, run, show, show_progress
-from rag_pg.cli.eval.sets import export, generate, import_
-from rag_pg.cli.eval.sweep import sweep
+from rag_pg.evaluation.cli.audit import advise, audit
+from rag_pg.evaluation.cli.calibration import calibrate
+from rag_pg.evaluation.cli.comparison import compare
+from rag_pg.evaluation.cli.gate import gate
+from rag_pg.evaluation.cli.recall import recall
+from rag_pg.evaluation.cli.report import report
+from rag_pg.evaluation.cli.runs import judge, run, show
+from rag_pg.evaluation.cli.sets import export, generate, import_
+from rag_pg.evaluation.cli.sweep import sweep
 
-__all__ = ["evaluation", "show_progress"]
+__all__ = ["advise", "audit", "calibrate", "evaluation"]
 
 evaluation = typer.Typer(
     help="Evaluation: sets of questions, runs, comparisons, gates.",

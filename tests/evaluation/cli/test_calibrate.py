@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rag_pg.cli import calibrate as command
-from rag_pg.cli import options
 from rag_pg.cli.app import app
-from rag_pg.evaluation import Estimate
+from rag_pg.console import options
+from rag_pg.evaluation.cli import calibration as command
+from rag_pg.evaluation.generate import Estimate
 from rag_pg.types import Calibration, Rejected, Usage
 
 

@@ -11,30 +11,28 @@ from xml.etree import ElementTree
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import K, RunId, SetName, printable
-from rag_pg.cli.options import (
+from rag_pg.console import (
     Chosen,
+    Column,
     Filter,
     Rerank,
     Rewrites,
-    command,
-    open_collection,
-    parsed_filter,
-)
-from rag_pg.cli.terminal import (
-    Column,
     as_json,
+    command,
+    count_of,
     failed,
     is_terminal,
     listing,
     note,
+    open_collection,
+    parsed_filter,
     write,
     write_json,
     write_message,
     write_result,
 )
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.cli.arguments import K, RunId, SetName, printable
 
 if TYPE_CHECKING:
     from rag_pg.client import AskOptions, Rag
@@ -88,7 +86,7 @@ def run(
 
     Exit 1 when single questions failed; the others are measured all the same.
     """
-    from rag_pg.evaluation import MODES
+    from rag_pg.evaluation.sweep import MODES
 
     if mode not in MODES:
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")

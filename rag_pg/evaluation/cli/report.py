@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import K, figure
-from rag_pg.cli.options import command
-from rag_pg.cli.terminal import (
+from rag_pg.console import (
     Column,
     as_json,
     cells,
+    command,
+    count_of,
     is_terminal,
     shortened,
     visible,
@@ -28,10 +27,11 @@ from rag_pg.cli.terminal import (
     write_table,
 )
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.cli.arguments import K, figure
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.evaluation import Report, ReportedQuery
+    from rag_pg.evaluation.report import Report, ReportedQuery
 
 LONGEST_BAR = 40
 SHOWN_FAILURES = 10

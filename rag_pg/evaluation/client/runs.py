@@ -7,9 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_pg.client.namespace import OfRag
-from rag_pg.client.threaded import in_thread
+from rag_pg.client import OfRag, in_thread
 from rag_pg.errors import NotFound
+from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
+from rag_pg.evaluation.judges import Judge, find_judge, judge_run
+from rag_pg.evaluation.labels import judge_of, put_labels
+from rag_pg.evaluation.report import Report, report_runs
+from rag_pg.evaluation.run import find_run
 from rag_pg.protocols import LLM
 from rag_pg.search import accounted
 from rag_pg.types import (
@@ -29,7 +33,6 @@ from rag_pg.types import (
 
 if TYPE_CHECKING:
     from rag_pg.db import ResultRow
-    from rag_pg.evaluation import Judge, Report
 
 METRICS = ("ndcg", "recall", "mrr")
 
@@ -54,7 +57,6 @@ class EvalSets(OfRag):
         source: str = "human",
     ) -> EvalImport:
         """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
-        from rag_pg.evaluation import put_queries
 
         return put_queries(self._rag.database, set_name, queries, source)
 
@@ -72,7 +74,6 @@ class EvalSets(OfRag):
 
         A line that cannot be read is reported, and the rest is stored.
         """
-        from rag_pg.evaluation import import_set
 
         return import_set(
             self._rag.database,
@@ -87,7 +88,6 @@ class EvalSets(OfRag):
     def export_file(self, set_name: str, path: str | Path, *, form: str) -> builtins.list[str]:
         """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
         form cannot hold."""
-        from rag_pg.evaluation import export_set
 
         return export_set(self._rag.database, set_name, Path(path), form=form)
 
@@ -105,7 +105,6 @@ class EvalRuns(OfRag):
 
     def get(self, run_id: int) -> EvalRun:
         """One run. Raises: NotFound."""
-        from rag_pg.evaluation import find_run
 
         return find_run(self._rag.database, run_id)
 
@@ -149,14 +148,12 @@ class EvalRuns(OfRag):
     def report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
         """Runs of a set beside each other: metrics, and every question of two of them, as HTML by
         `Report.html`. Raises: NotFound, InvalidInput."""
-        from rag_pg.evaluation import report_runs
 
         return report_runs(self._rag.database, run_ids, k)
 
     @in_thread("long")
     def export_file(self, run_id: int, path: str | Path) -> int:
         """Write what a run found in TREC's form; return how many lines."""
-        from rag_pg.evaluation import export_run
 
         return export_run(self._rag.database, run_id, Path(path))
 
@@ -190,7 +187,6 @@ class EvalRuns(OfRag):
                 pass one is not judged, which `failures` say.
         Its metrics are advisory until `measure_judge` has compared it with people.
         """
-        from rag_pg.evaluation import find_judge, judge_run
 
         database = self._rag.database
         if isinstance(judge, str) and judge.startswith("sql:"):
@@ -227,14 +223,12 @@ class EvalRuns(OfRag):
         Returns: how many are stored, and what is not: unknown questions, scores that are none.
         Raises: InvalidInput (a file that cannot be read, a run without results), NotFound.
         """
-        from rag_pg.evaluation import put_labels
 
         given = Path(labels) if isinstance(labels, str | Path) else labels
         return put_labels(self._rag.database, run_id, given, person)
 
     def labelled(self, run_id: int, *, person: str = "") -> builtins.list[LabelledResult]:
         """The results of a run with their labels and what judges say of them. Raises: NotFound."""
-        from rag_pg.evaluation import judge_of
 
         return self._rag.database.labelled_results(run_id, judge_of(person))
 

@@ -10,10 +10,19 @@ from xml.etree import ElementTree
 
 import typer
 
-from rag_pg.cli.eval.arguments import figure, printable
-from rag_pg.cli.options import Chosen, command, open_collection
-from rag_pg.cli.terminal import Column, as_json, failed, note, write_json, write_table
+from rag_pg.console import (
+    Chosen,
+    Column,
+    as_json,
+    command,
+    failed,
+    note,
+    open_collection,
+    write_json,
+    write_table,
+)
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.cli.arguments import figure, printable
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
