@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
-	test-langchain test-frameworks test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
+	test-langchain test-frameworks test-web test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
 	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -168,6 +168,15 @@ test-frameworks: # LangChain's, LlamaIndex's and Haystack's own tests (LOCK=: on
 	@$(MAKE) --no-print-directory VENV=$(FRAMEWORKS) $(FRAMEWORKS)/.frameworks
 	$(FRAMEWORKS)/bin/pytest $(PARALLEL) -o filterwarnings=default -o asyncio_mode=auto \
 		-o asyncio_default_fixture_loop_scope=function tests/frameworks
+
+WEB := .venv-web
+
+# Their newest versions: what is tested is what they leave alone.
+test-web: # Django, Drizzle Kit and TypeScript beside schema rag, in an environment of their own (needs node)
+	@$(MAKE) --no-print-directory VENV=$(WEB) $(WEB)/.unit
+	@$(WEB)/bin/python -m pip --quiet --quiet install django
+	@npm install --silent --no-audit --no-fund --prefix $(WEB)/node typescript @supabase/postgrest-js drizzle-kit drizzle-orm pg
+	RAG_PG_TEST_NODE=$(WEB)/node $(WEB)/bin/pytest $(PARALLEL) tests/orm
 
 test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py

@@ -25,6 +25,7 @@ from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.serve import serve
 from rag_pg.cli.spaces import rechunk, reembed, spaces
+from rag_pg.cli.web import api_schema, types
 from rag_pg.cli.worker import worker
 from rag_pg.console import write, write_message
 from rag_pg.errors import InvalidInput, RagError
@@ -37,7 +38,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
     "How documents are cut, embedded and enriched": ("rechunk", "reembed", "spaces", "enrich"),
     "Operation": ("worker", "jobs", "db", "serve", "key", "mcp"),
-    "Everything else": ("call",),
+    "Programs in other languages": ("api-schema", "types", "call"),
 }
 
 
@@ -111,6 +112,8 @@ for function in (
     enrich, erase, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync, worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
+app.command("api-schema")(api_schema)
+app.command("types")(types)
 app.command("call", add_help_option=False)(call)
 app.add_typer(evaluation, name="eval")
 app.add_typer(db, name="db")

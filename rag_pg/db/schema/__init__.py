@@ -1,7 +1,19 @@
 """A database -> schema rag in it, as this program needs it: installed, upgraded, compared."""
 
+from rag_pg.db.schema.api import make_api
 from rag_pg.db.schema.install import check, ensure, plan, upgrade
 from rag_pg.db.schema.packaged import share, sql_files
 from rag_pg.db.schema.transaction import LOCK_KEY
+from rag_pg.db.schema.typescript import typescript
 
-__all__ = ["LOCK_KEY", "check", "ensure", "plan", "share", "sql_files", "upgrade"]
+__all__ = [
+    "LOCK_KEY",
+    "check",
+    "ensure",
+    "make_api",
+    "plan",
+    "share",
+    "sql_files",
+    "typescript",
+    "upgrade",
+]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from rag_pg.db.schema import inventory
+from rag_pg.db.schema import api, inventory
 from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
@@ -92,6 +92,7 @@ def _upgrade(connection: Connection) -> str:
         adopt_copy(connection, vector_schema)
     tables = recorded_tables(connection)
     known = check_tables(connection, tables, vector_schema)
+    exposed = api.take_away(psycopg_connection(connection))
     revision = run_revisions(connection, vector_schema)
     if new:
         tables = inventory.tables(psycopg_connection(connection))
@@ -100,6 +101,8 @@ def _upgrade(connection: Connection) -> str:
     apply_functions(connection, vector_schema)
     store_words(connection)
     connection.exec_driver_sql("SELECT rag._renew_access()")
+    if exposed:
+        api.give_back(psycopg_connection(connection))
     record_installed(connection, vector_schema, {**tables, "revision": revision})
     for problem in inventory.open_doors(psycopg_connection(connection)):
         log.warning("tenants are not held apart: %s", problem)

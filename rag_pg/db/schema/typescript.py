@@ -1,0 +1,110 @@
+"""TypeScript types of a schema's functions, from the catalogue, in the shape that supabase-js and
+postgrest-js read: Database['rag_api']['Functions']['search']['Returns']."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+
+from rag_pg.db.schema.transaction import psycopg_connection, transaction
+from rag_pg.errors import NotFound
+
+TYPES = {
+    **dict.fromkeys(("smallint", "integer", "real", "double precision", "numeric"), "number"),
+    **dict.fromkeys(("json", "jsonb"), "Json"),
+    "boolean": "boolean",
+    "void": "undefined",
+    "record": "Record<string, unknown>",
+    "halfvec": "number[] | string",
+}
+HEAD = """\
+// Written by rag-pg types. Do not edit: write it anew after an upgrade.
+export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[];
+
+export type Database = {
+  %s: {
+    Tables: { [_ in never]: never };
+    Views: { [_ in never]: never };
+    Enums: { [_ in never]: never };
+    CompositeTypes: { [_ in never]: never };
+    Functions: {
+"""
+FOOT = "    };\n  };\n};\n"
+
+
+def typescript(dsn: str, *, schema: str = "rag_api", bigint: str = "number") -> str:
+    """Return the types of the public functions of a schema.
+
+    Args:
+        bigint: number, as PostgREST sends it, or string, as node-postgres reads it.
+    Raises: NotFound where the schema has no functions.
+    """
+    with transaction(dsn) as connection:
+        raw = psycopg_connection(connection)
+        composites = _composites(raw)
+        functions = raw.execute(
+            """
+            SELECT p.proname, split_part(obj_description(p.oid), E'\\n', 1), p.proargnames,
+                p.proargmodes::text[], p.pronargs - p.pronargdefaults, p.proretset,
+                ARRAY(SELECT format_type(t.oid, NULL) FROM
+                    unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) AS t (oid)),
+                format_type(p.prorettype, NULL)
+            FROM pg_proc AS p
+            WHERE p.pronamespace = to_regnamespace(%s) AND p.prokind = 'f'
+                AND NOT starts_with(p.proname, '_')
+            ORDER BY p.proname
+            """,
+            [schema],
+        ).fetchall()
+    if not functions:
+        raise NotFound(f'schema {schema} has no functions; "rag-pg api-schema" makes rag_api')
+    known = {**TYPES, "bigint": bigint}
+
+    def told(name: str) -> str:
+        if name.endswith("[]"):
+            return f"({told(name.removesuffix('[]'))})[]"
+        if name in composites:
+            return _fields({field: f"{told(kind)} | null" for field, kind in composites[name]})
+        return known.get(name.rpartition(".")[2], "string")
+
+    lines = []
+    for name, note, names, modes, required, many, types, result in functions:
+        arguments, columns = {}, {}
+        for at, (mode, field, kind) in enumerate(
+            zip(modes or ["i"] * len(types), names or [], types, strict=True)
+        ):
+            if mode in "ot":
+                columns[field] = f"{told(kind)} | null"
+            elif at < required:
+                arguments[field] = told(kind)
+            else:
+                arguments[f"{field}?"] = f"{told(kind)} | null"
+        row = _fields(columns) if columns else told(result)
+        lines.append(
+            f"      /** {note.replace('*/', '* /')} */\n"
+            f"      {name}: {{ Args: {_fields(arguments) if arguments else 'never'};"
+            f" Returns: {f'({row})[]' if many else row} }};\n"
+        )
+    return HEAD % schema + "".join(lines) + FOOT
+
+
+def _composites(raw: psycopg.Connection[Any]) -> Mapping[str, list[list[str]]]:
+    return dict(
+        raw.execute(
+            """
+            SELECT format_type(t.oid, NULL),
+                array_agg(ARRAY[a.attname, format_type(a.atttypid, NULL)] ORDER BY a.attnum)
+            FROM pg_type AS t
+            JOIN pg_attribute AS a
+                ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+            WHERE t.typnamespace = 'rag'::regnamespace AND t.typtype = 'c'
+            GROUP BY t.oid
+            """
+        ).fetchall()
+    )
+
+
+def _fields(fields: Mapping[str, str]) -> str:
+    return f"{{ {'; '.join(f'{name}: {kind}' for name, kind in fields.items())} }}"
