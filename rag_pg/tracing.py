@@ -5,19 +5,24 @@ Without one nothing is done. A tracer is that of OpenTelemetry, or anything with
     rag_pg.set_tracer(trace.get_tracer("my program"))
 
 Names and attributes are those of OpenTelemetry's conventions for generative AI and messaging; what
-these have no name for begins with rag_pg. Texts of documents, queries and answers are not told.
+these have no name for begins with rag_pg. Texts of documents, queries and answers are told only
+where OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, Protocol
 
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.types import Completion
 
 Attribute = str | bool | int | float | Sequence[str]
+LEG = "rag_pg.seconds."  # begins attributes that tell how long a part of a search took
+Kind = Literal["internal", "client", "producer", "consumer"]
 
 
 class Span(Protocol):
@@ -27,11 +32,20 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
-    """Begins spans. An error that leaves the block is its to record, as OpenTelemetry's does."""
+    """Begins spans. An error that leaves the block is its to record; that of OpenTelemetry is told
+    the type alone, since messages may quote texts."""
 
     def start_as_current_span(
         self, name: str, *, attributes: Any = None
     ) -> AbstractContextManager[Span]: ...
+
+
+class Meter(Protocol):
+    """Is told of every span when it has ended."""
+
+    def measure(
+        self, operation: str, seconds: float, attributes: Mapping[str, Attribute]
+    ) -> None: ...
 
 
 class _NoSpan:
@@ -40,7 +54,9 @@ class _NoSpan:
 
 
 _NO_SPAN = _NoSpan()
+_NOTHING = nullcontext(_NO_SPAN)
 _tracer: Tracer | None = None
+_meters: tuple[Meter, ...] = ()
 
 
 def set_tracer(tracer: Tracer | None) -> None:
@@ -49,18 +65,123 @@ def set_tracer(tracer: Tracer | None) -> None:
     _tracer = tracer
 
 
-@contextmanager
-def span(name: str, attributes: Mapping[str, Attribute]) -> Iterator[Span]:
-    """Trace a block; yields what takes further attributes. An error gives error.type."""
-    if _tracer is None:
-        yield _NO_SPAN
-        return
-    with _tracer.start_as_current_span(name, attributes=dict(attributes)) as current:
-        try:
-            yield current
-        except Exception as exc:
-            current.set_attribute("error.type", type(exc).__qualname__)
-            raise
+def add_meter(meter: Meter) -> None:
+    """Tell a meter of spans from now on."""
+    global _meters
+    _meters = (*_meters, meter)
+
+
+def remove_meter(meter: Meter) -> None:
+    """Tell it of no more."""
+    global _meters
+    _meters = tuple(one for one in _meters if one is not meter)
+
+
+def span(
+    name: str,
+    attributes: Mapping[str, Attribute],
+    *,
+    kind: Kind = "internal",
+    parent: str | None = None,
+    links: Sequence[str] = (),
+) -> AbstractContextManager[Span]:
+    """Trace a block; yields what takes further attributes. An error gives error.type.
+
+    Args:
+        parent: the span that it belongs to, as W3C trace context; None: the current one. links:
+            others that it goes on with. Both are for a tracer of OpenTelemetry.
+    """
+    if _tracer is None and not _meters:
+        return _NOTHING
+    return _Traced(name, dict(attributes), kind, parent, links)
+
+
+class _Traced:
+    """A block that is traced and measured."""
+
+    __slots__ = ("_began", "_manager", "_span", "attributes", "name")
+
+    def __init__(
+        self,
+        name: str,
+        attributes: dict[str, Attribute],
+        kind: Kind,
+        parent: str | None,
+        links: Sequence[str],
+    ) -> None:
+        self.name, self.attributes = name, attributes
+        self._manager: AbstractContextManager[Span] = _NOTHING
+        if _tracer is not None:
+            more = _otel_options(_tracer, kind, parent, links)
+            self._manager = _tracer.start_as_current_span(name, attributes=attributes, **more)
+
+    def __enter__(self) -> _Traced:
+        self._span = self._manager.__enter__()
+        self._began = time.perf_counter()
+        return self
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        self.attributes[key] = value
+        self._span.set_attribute(key, value)
+
+    def get_span_context(self) -> Any:
+        read = getattr(self._span, "get_span_context", None)
+        return read() if callable(read) else None
+
+    def __exit__(self, kind: type[BaseException] | None, exc: Any, traceback: Any) -> bool | None:
+        seconds = time.perf_counter() - self._began
+        if isinstance(exc, Exception):
+            self.set_attribute("error.type", type(exc).__qualname__)
+            if _is_otel(_tracer):
+                from opentelemetry.trace import StatusCode
+
+                self._span.set_status(StatusCode.ERROR)  # type: ignore[attr-defined]
+        operation = self.attributes.get("gen_ai.operation.name") or self.name.partition(" ")[0]
+        for meter in _meters:
+            meter.measure(str(operation), seconds, self.attributes)
+        return self._manager.__exit__(kind, exc, traceback)
+
+
+def _is_otel(tracer: Tracer | None) -> bool:
+    api = sys.modules.get("opentelemetry.trace")
+    return api is not None and isinstance(tracer, api.Tracer)
+
+
+def _otel_options(
+    tracer: Tracer, kind: Kind, parent: str | None, links: Sequence[str]
+) -> dict[str, Any]:
+    """What the tracer of OpenTelemetry takes beside attributes; nothing for another."""
+    if not _is_otel(tracer):
+        return {}
+    from opentelemetry.trace import Link, SpanKind, get_current_span
+
+    def linked(traceparent: str) -> Any:
+        return get_current_span(_extracted(traceparent)).get_span_context()
+
+    return {
+        "kind": SpanKind[kind.upper()],
+        "context": None if parent is None else _extracted(parent),
+        "links": [Link(linked(one)) for one in links],
+        "record_exception": False,
+        "set_status_on_exception": False,
+    }
+
+
+def _extracted(traceparent: str) -> Any:
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    return TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+
+
+def current_traceparent() -> str | None:
+    """Return the current span as W3C trace context; None without a tracer of OpenTelemetry."""
+    if not _is_otel(_tracer):
+        return None
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(carrier)
+    return carrier.get("traceparent")
 
 
 def trace_id_of(current: Span) -> str:
@@ -72,8 +193,8 @@ def trace_id_of(current: Span) -> str:
 
 def embeddings_span(embedder: Embedder, texts: int) -> AbstractContextManager[Span]:
     """Trace a call of an embedder with so many texts."""
-    if _tracer is None:
-        return nullcontext(_NO_SPAN)
+    if _tracer is None and not _meters:
+        return _NOTHING
     attributes: dict[str, Attribute] = {
         "gen_ai.operation.name": "embeddings",
         "gen_ai.request.model": embedder.name,

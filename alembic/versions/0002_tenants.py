@@ -1,4 +1,5 @@
-"""Tenants: whose a collection is, and which roles are of which tenant. Keys of the service."""
+"""Tenants: whose a collection is, and which roles are of which tenant. Keys of the service. What is
+measured and traced."""
 
 from alembic import op
 
@@ -54,6 +55,27 @@ STATEMENTS = (
         cost double precision NOT NULL,
         CONSTRAINT service_key_uses_pkey PRIMARY KEY (key_name, period)
     ) WITH (fillfactor = 50)
+    """,
+    """
+    CREATE TABLE rag.maintenance_runs (
+        task text NOT NULL,
+        done_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT maintenance_runs_pkey PRIMARY KEY (task)
+    ) WITH (fillfactor = 50)
+    """,
+    """
+    CREATE TYPE rag.metric AS (
+        name text,
+        kind text,
+        help text,
+        labels jsonb,
+        value double precision
+    )
+    """,
+    # The span that a job was put in, as W3C trace context: what works on it belongs to that trace.
+    """
+    ALTER TABLE rag.jobs ADD COLUMN traceparent text DEFAULT substring(
+        current_setting('rag.traceparent', true) FROM '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$')
     """,
 )
 

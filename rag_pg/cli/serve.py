@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -80,7 +83,12 @@ def serve(
         if rerank is not None:
             rag.reranker(rerank)  # said now, where it is wrong
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
+    with (
+        TemporaryDirectory(prefix="rag-pg-") as figures,
+        socket.create_server((host, port), family=family) as listener,
+    ):
+        if processes > 1:
+            options = replace(options, figures=Path(figures))
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listener.getsockname()[1]}/"
         write_message(f"serving at {url}")

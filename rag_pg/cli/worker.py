@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pg.console import command, count_of, write_message, write_result
+from rag_pg.tracing import add_meter, remove_meter
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
@@ -32,7 +33,8 @@ def worker(
     ] = False,
     lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
     health: Annotated[
-        int | None, typer.Option(help="Serve GET /health on this port; 0 takes a free one.")
+        int | None,
+        typer.Option(help="Serve /health and /metrics on this port; 0 takes a free one."),
     ] = None,
     health_host: Annotated[
         str, typer.Option(help="Where it listens; 0.0.0.0 for every network.")
@@ -57,7 +59,11 @@ def worker(
         if health is not None:
             from rag_pg.worker import serve_health
 
-            host, port = stack.enter_context(serve_health(runner.health, health_host, health))
+            add_meter(runner.figures)
+            stack.callback(remove_meter, runner.figures)
+            host, port = stack.enter_context(
+                serve_health(runner.health, health_host, health, runner.metrics)
+            )
             write_message(f"health is at http://{host}:{port}/health")
         if once:
             runner.drain()

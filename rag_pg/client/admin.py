@@ -14,6 +14,7 @@ from rag_pg.types import (
     CacheStats,
     CollectionStats,
     Finding,
+    Metric,
     Space,
     StatusLine,
     UsageLine,
@@ -37,6 +38,10 @@ class Admin(OfRag):
     def maintain(self) -> None:
         """Do the upkeep that is due, as workers do it by and by."""
         self._rag.database.maintain()
+
+    def metrics(self) -> list[Metric]:
+        """Return figures for monitoring: of the queue, workers, sizes, recall, cost."""
+        return self._rag.database.metrics()
 
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
         """The installation on one screen: release, collections, queue, workers, and what is wrong.

@@ -68,6 +68,7 @@ class AsyncAdmin(Beside[Admin]):
     doctor = Threaded(Admin.doctor)
     check = Threaded(Admin.check)
     maintain = Threaded(Admin.maintain)
+    metrics = Threaded(Admin.metrics)
     status = Threaded(Admin.status)
     workers = Threaded(Admin.workers)
     budgets = Threaded(Admin.budgets)

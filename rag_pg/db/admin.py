@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import AuditFinding, Finding, StatusLine
+from rag_pg.types import AuditFinding, Finding, Metric, StatusLine
 
 
 class Admin(Statements):
@@ -28,6 +28,9 @@ class Admin(Statements):
 
     def doctor(self) -> list[Finding]:
         return self.rows(Finding, "doctor")
+
+    def metrics(self) -> list[Metric]:
+        return self.rows(Metric, "metrics")
 
     def audit(
         self,

@@ -53,7 +53,8 @@ class Query:
 class Found:
     """What was found, best first. notes: what has to be said of it. skipped: legs that a provider's
     failure left out. embeddings: that were searched with, None: keywords alone; space_id: theirs.
-    seconds: how long the statement took with its embedding. is_short: fewer than were asked for.
+    seconds: how long the statement took with its embedding; parts: each of these by itself, and
+    what reranked. is_short: fewer than were asked for.
     """
 
     hits: list[Hit]
@@ -63,6 +64,7 @@ class Found:
     embeddings: Sequence[Vectors] | None = None
     space_id: int | None = None
     seconds: float = 0.0
+    parts: dict[str, float] = field(default_factory=dict)
     is_short: bool = False
     is_cached: bool = False
 

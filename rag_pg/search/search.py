@@ -41,7 +41,7 @@ from rag_pg.search.sample import QuerySample
 from rag_pg.search.search_cache import search_entry
 from rag_pg.search.statement import find_by_statement
 from rag_pg.text import clean_text, estimate_tokens
-from rag_pg.tracing import span
+from rag_pg.tracing import LEG, span
 from rag_pg.types import (
     CollectionInfo,
     Hit,
@@ -289,6 +289,8 @@ class Searcher:
                     entry.keep(found)
             hits = self._hits(query, found, entry.refusal if entry is not None else "")
             hits.seconds = time.perf_counter() - started
+            for part, seconds in found.parts.items():
+                current.set_attribute(f"{LEG}{part}", seconds)
             current.set_attribute("rag_pg.hits", len(hits))
             current.set_attribute("rag_pg.method", hits.method)
             current.set_attribute("rag_pg.skipped", sorted(hits.skipped))
@@ -309,6 +311,7 @@ class Searcher:
         rerank = query.rerank
         if rerank is None:
             return found
+        began = time.perf_counter()
         try:
             reranker = rerank.reranker
             opened = self.models.reranker(reranker) if isinstance(reranker, str) else reranker
@@ -323,6 +326,7 @@ class Searcher:
         except (ProviderError, ModelUnavailable) as exc:
             found.skipped.add("rerank")
             found.notes.append(f"reranking was skipped: {exc}")
+        found.parts["rerank"] = time.perf_counter() - began
         return found
 
     def scorer(self, options: SearchOptions) -> Scorer | None:

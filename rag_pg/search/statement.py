@@ -28,7 +28,9 @@ def find_by_statement(
     """
     started = time.perf_counter()
     for attempt in range(1, ATTEMPTS + 1):
+        began = time.perf_counter()
         embeddings, failure = _embed(query, database, space, entries)
+        embedded = time.perf_counter()
         notes: list[str] = []
         try:
             hits = _search(query, embeddings, database, space, notes)
@@ -37,13 +39,15 @@ def find_by_statement(
                 raise
             space.refresh()
             continue
+        ended = time.perf_counter()
         found = Found(
             hits=hits,
             notes=notes,
             method=_method(query),
             embeddings=embeddings,
             space_id=space.info.space_id,
-            seconds=time.perf_counter() - started,
+            seconds=ended - started,
+            parts={"embed": embedded - began, "statement": ended - embedded},
             is_short=len(hits) < query.statement["limit"],
         )
         if failure is not None:

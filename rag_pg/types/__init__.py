@@ -1,6 +1,6 @@
 """Rows and results -> frozen values, named as the SQL output columns are, for every package."""
 
-from rag_pg.types.admin import Finding, StatusLine
+from rag_pg.types.admin import Finding, Metric, StatusLine
 from rag_pg.types.answer import (
     PROVEN,
     Answer,
@@ -175,6 +175,7 @@ __all__ = [
     "MetadataQuery",
     "MetadataResult",
     "Method",
+    "Metric",
     "ModelUsage",
     "Original",
     "Passage",

@@ -1,7 +1,8 @@
-"""What rag.doctor and rag.status say."""
+"""What rag.doctor, rag.status and rag.metrics say."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -25,3 +26,14 @@ class StatusLine:
     name: str | None
     state: str
     detail: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metric:
+    """A row of rag.metrics: a figure for monitoring. kind: gauge or counter."""
+
+    name: str
+    kind: str
+    help: str
+    labels: Mapping[str, str]
+    value: float

@@ -22,6 +22,7 @@ from rag_pg.chunk import Splitter, pages_of
 from rag_pg.db import ContextWork, Database, IngestWork
 from rag_pg.enrich import extract_fields, fit_context, write_context
 from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
+from rag_pg.metrics import Figures
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import Account
 from rag_pg.text import Fence, embedded_text, in_context
@@ -52,7 +53,7 @@ class EmbedTask:
 @dataclass(slots=True)
 class WorkerContext:
     """What tasks are made with: the database, the embedder of a collection's space, its splitter,
-    vectors from an earlier attempt."""
+    vectors from an earlier attempt, what is counted of jobs."""
 
     database: Database
     embedder_of: Callable[[str, int | None], Embedder]
@@ -61,6 +62,7 @@ class WorkerContext:
     splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     vectors: VectorCache = field(default_factory=VectorCache)
+    figures: Figures = field(default_factory=Figures)
 
     def embedder(self, collection: str, space_id: int | None) -> Embedder:
         """The embedder of a space, opened once although pipelines ask for it side by side."""
@@ -74,6 +76,10 @@ class WorkerContext:
             if self.llm_of is None:
                 raise ModelUnavailable("this worker has no language models")
             return self.llm_of(name)
+
+    def count(self, job: Job, outcome: str) -> None:
+        """Count what became of a job: done, failed, returned or lost."""
+        self.figures.count("rag_pg_worker_jobs_total", kind=job.kind, outcome=outcome)
 
     @contextmanager
     def metered(self, job: Job, name: str | None) -> Iterator[LLM]:

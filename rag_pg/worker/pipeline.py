@@ -235,6 +235,7 @@ class Pipeline:
             if task is None:
                 self._retry_while_restarting(lambda: self.database.finish_job(job))
                 self.heartbeat.release(job)
+                self.context.count(job, "done")
             return task
         except Stopping:
             self._release(job, 0, None)
@@ -378,6 +379,7 @@ class Pipeline:
             if embedder is not None:
                 self.context.vectors.drop(embedder, task.texts)
             self.heartbeat.count(task.job)
+            self.context.count(task.job, "done")
             if stored:
                 self.on_progress(stored, 0)
         except Exception as exc:
@@ -397,6 +399,7 @@ class Pipeline:
         error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
         match fault:
             case Fault.LEASE:
+                self.context.count(job, "lost")
                 log.info("job %s: %s", job.job_id, exc, extra={"job_id": job.job_id})
                 return
             case Fault.BUSY | Fault.WORKER:
@@ -415,6 +418,8 @@ class Pipeline:
                 state = self._retry_while_restarting(
                     lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
                 )
+        is_failed = fault not in (Fault.BUSY, Fault.WORKER, Fault.PROVIDER)
+        self.context.count(job, "failed" if is_failed else "returned")
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
 
 

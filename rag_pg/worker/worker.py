@@ -18,6 +18,7 @@ from rag_pg.errors import (
     RagError,
     StatementCanceled,
 )
+from rag_pg.metrics import Figures
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.retry import Backoff
 from rag_pg.threads import Threads
@@ -72,6 +73,7 @@ class Worker:
         self.lease_seconds = lease_seconds
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.stop = threading.Event()
+        self.figures = Figures()
         self.sources = SourceFollower(database, collections=collections)
         self.requests = RequestAnswerer(
             database,
@@ -91,7 +93,11 @@ class Worker:
             stop=self.stop,
         )
         context = WorkerContext(
-            database, embedder_of, throttle=Throttle(database, self.stop), llm_of=llm_of
+            database,
+            embedder_of,
+            throttle=Throttle(database, self.stop),
+            llm_of=llm_of,
+            figures=self.figures,
         )
 
         def pipeline(kinds: Sequence[str], jobs: int = JOBS_PER_BATCH) -> Pipeline:
@@ -171,6 +177,11 @@ class Worker:
             "heartbeat_age": round(beat, 1),
             "progress_age": round(self._heartbeat.progress_age, 1),
         }
+
+    def metrics(self) -> str:
+        """Return its figures and those of the database, as Prometheus reads them.
+        Raises: RagError (the database cannot be asked)."""
+        return self.figures.render(self.database.metrics())
 
     def _work(self, pipeline: Pipeline, wake: threading.Event) -> None:
         failures = 0

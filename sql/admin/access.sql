@@ -30,7 +30,7 @@ BEGIN ATOMIC
         ('{worker}', 'UPDATE (lexer_version)', '{collections}'),
         ('{worker}', 'DELETE', '{answer_log,answer_feedback,live_queries,usage}'),
         ('{worker}', 'INSERT, UPDATE, DELETE',
-            '{source_changes,source_documents,maintenance_failures}'),
+            '{source_changes,source_documents,maintenance_failures,maintenance_runs}'),
         ('{worker}', 'DELETE, UPDATE (phase, reached, rows_done, rows_total, rows_failed, '
             'row_error, broken, followed_at)', '{sources}'),
         ('{source_owner}', 'SELECT, INSERT, UPDATE, DELETE', '{sources}'),

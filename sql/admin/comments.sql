@@ -168,7 +168,9 @@ priority  larger is taken first
 attempts  how often it was taken; one that is handed back does not count
 lease  token that only its worker knows; NULL: nobody works on it
 lease_expires_at  until when the worker must extend the lease or finish
-errors  its failures, oldest first$$),
+errors  its failures, oldest first
+traceparent  span that it was put in, as W3C trace context; NULL: nobody traced
+  that$$),
 ('backlogs',
  'Collections whose documents are queued in batches, after a change that concerns all of them.',
 $$kind  ingest after a change of the chunking, embed for a space, else a kind of rag.enrichments
@@ -237,6 +239,9 @@ cost  US dollars$$),
  'Steps of maintenance that failed when they were last tried.',
 $$task  the step, as rag.maintenance_steps names it
 target  collection or source that it was about; 0: none$$),
+('maintenance_runs',
+ 'When each step of maintenance was last done.',
+$$task  the step, as rag.maintenance_steps names it$$),
 ('document_info',
  'A document as it is shown.',
 $$content  the whole text; NULL in lists
@@ -262,6 +267,9 @@ keep_queries  seconds for which they are kept
 recall_target  share of the nearest that vector searches are to find; 0: not measured
 ef_search  how widely the active space's index is searched; NULL: chosen by size
 keep_original  whether the files that documents are made from are stored, too$$),
+('metric',
+ 'A figure for monitoring, see rag.metrics.',
+$$kind  gauge or counter$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

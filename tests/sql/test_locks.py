@@ -409,6 +409,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "revoke_tenant": ("rag.revoke_tenant('pg_monitor')",),
     "drop_tenant": ("rag.create_tenant('acme'), rag.drop_tenant('acme')",),
     "_cosine_spread": ("rag._cosine_spread('own')",),
+    "metrics": ("rag.metrics()",),
     "make_service_key": ("rag.make_service_key('mine')",),
     "list_service_keys": ("rag.list_service_keys()",),
     "revoke_service_key": ("rag.revoke_service_key('mine')",),

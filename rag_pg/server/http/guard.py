@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
+from rag_pg.metrics import Figures
 from rag_pg.server.http.keys import find_key
 from rag_pg.server.http.problem import Refused, response_of
 from rag_pg.server.mcp import LOCAL
@@ -95,14 +96,18 @@ class Guard:
             late = Refused(504, f"no answer within {self._timeout:g} seconds; ask for less")
             await response_of(late)(scope, receive, seen)
         finally:
+            seconds = time.perf_counter() - began
+            path = getattr(scope.get("route"), "path", "")
+            figures: Figures = scope["app"].state.service.figures
+            figures.observe("rag_pg_http_request_seconds", seconds, path=path, status=str(status))
             line = {
                 "at": time.time(),
                 "request_id": request_id,
                 "key": state["key"].name if "key" in state else None,
                 "method": scope["method"],
-                "path": getattr(scope.get("route"), "path", ""),
+                "path": path,
                 "status": status,
-                "seconds": round(time.perf_counter() - began, 4),
+                "seconds": round(seconds, 4),
             }
             ACCESS.info(json.dumps(line))
 

@@ -7,9 +7,10 @@ from datetime import date
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.metrics import CONTENT_TYPE
 from rag_pg.server.http.problem import PROBLEMS, Refused
 from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.server.http.shapes import Count, Health, QueriesBody, RetryBody
@@ -65,6 +66,13 @@ async def status(call: Asked, topic: Annotated[list[str] | None, Query()] = None
 async def doctor(call: Asked) -> Response:
     """Each check of the installation's health, and what mends it."""
     return answered(await call.rag.admin.doctor())
+
+
+@routes.get("/metrics", response_class=PlainTextResponse)
+async def metrics(call: Asked) -> Response:
+    """Figures for Prometheus: of the database, and of what this service has timed."""
+    text = call.service.figures.render(await call.rag.admin.metrics())
+    return Response(text, media_type=CONTENT_TYPE)
 
 
 @routes.get("/jobs", response_model=list[dict[str, Any]])

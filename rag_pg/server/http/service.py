@@ -17,6 +17,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends
@@ -25,17 +26,20 @@ from starlette.responses import Response
 
 from rag_pg.client import AsyncCollection, AsyncRag
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.metrics import Figures
 from rag_pg.protocols import Reranker
 from rag_pg.server.http.events import Events, until_gone
 from rag_pg.server.http.keys import Key
 from rag_pg.server.http.mcp import McpServers
 from rag_pg.server.http.problem import Refused
 from rag_pg.server.http.shapes import Body
+from rag_pg.tracing import add_meter, remove_meter
 from rag_pg.types import Event, to_json
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 AGAIN_SECONDS = 5.0
+SAVE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +50,8 @@ class ServiceOptions:
     machine. answers_at_once: others wait, most_waiting of them. timeout: seconds until a response
     begins. max_body: bytes of a request, but for uploads. rerank: what reranks where a request
     wants it. sources: whether the sources stand under the text of a chat's answer. keys: whether
-    only who brings a key may ask.
+    only who brings a key may ask. figures: a folder where processes of one service leave each other
+    what they have counted.
     """
 
     dsn: str | None = None
@@ -58,6 +63,7 @@ class ServiceOptions:
     rerank: str | Reranker | None = None
     sources: bool = True
     keys: bool = False
+    figures: Path | None = None
 
 
 class Gate:
@@ -95,10 +101,14 @@ class Service:
 
     options: ServiceOptions
     open_rag: Callable[[], AsyncRag]
+    figures: Figures = field(init=False)
     rag: AsyncRag = field(init=False)
     gate: Gate = field(init=False)
     mcp: McpServers = field(init=False)
     _clients: dict[Hashable, AsyncRag] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.figures = Figures(self.options.figures)
 
     def rag_of(self, key: Key | None) -> AsyncRag:
         """Return the client with the rights of a key; one for each, so that it keeps what it has
@@ -117,10 +127,19 @@ class Service:
             usual = 2 * cores if self.rag.settings.llm == "extractive" else 32
             self.gate = Gate(self.options.answers_at_once or usual, self.options.most_waiting)
             self.mcp = McpServers(self.options.allowed_hosts, self.options.timeout)
+            saving = asyncio.create_task(self._save_figures())
+            add_meter(self.figures)
             try:
                 yield
             finally:
+                remove_meter(self.figures)
+                saving.cancel()
                 await self.mcp.close()
+
+    async def _save_figures(self) -> None:
+        while True:
+            self.figures.save()
+            await asyncio.sleep(SAVE_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)
