@@ -6,7 +6,7 @@ from alembic import context
 context.configure(
     connection=context.config.attributes["connection"],
     version_table="alembic_version",
-    version_table_schema="rag",
+    version_table_schema=context.config.attributes["schema"],
     transaction_per_migration=False,
 )
 context.run_migrations()

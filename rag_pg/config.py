@@ -12,10 +12,15 @@ import platformdirs
 from rag_pg.errors import InvalidInput
 
 PREFIX = "RAG_PG_"
-SCHEMA = "rag"  # of the database
+SCHEMA = "rag"  # of the database, unless an installation has a name of its own
 # Read elsewhere: addresses of providers, and what tests and benchmarks run on.
 ADDRESSES = tuple(f"RAG_PG_{name}_BASE_URL" for name in ("GEMINI", "OPENAI", "ANTHROPIC"))
 OTHERS = (*ADDRESSES, "RAG_PG_EVAL_DATA")
+
+
+def schema_name() -> str:
+    """The name of the schema that the environment gives."""
+    return os.environ.get(f"{PREFIX}SCHEMA") or SCHEMA
 
 
 def default_home() -> Path:
@@ -42,6 +47,8 @@ class Settings:
     helper_llm: the language model for rewrites, checks and extraction; None: llm does these too.
     cache: what is kept in the database: off, all, or some of embeddings, completions, searches and
     answers, with commas between.
+    schema: the name of the schema in the database; another than rag for one of several
+    installations in a database.
     pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once;
     a worker has more.
     """
@@ -54,6 +61,7 @@ class Settings:
     llm: str = "extractive"
     helper_llm: str | None = None
     cache: str = "embeddings"
+    schema: str = SCHEMA
     pool_size: int = 4
 
     @classmethod

@@ -38,7 +38,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlalchemy.types import UserDefinedType
 
-from rag_pg.config import SCHEMA
+from rag_pg.config import schema_name
 from rag_pg.search import check_names
 from rag_pg.types import SHORT, StatementOptions
 
@@ -168,10 +168,10 @@ def delete_document(collection: str | Expression, uri: str | Expression) -> Func
 
 
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
-    """Keep schema rag out of an application's Alembic revisions:
-    context.configure(include_name=…)."""
+    """Keep schema rag, or the one that RAG_PG_SCHEMA names, out of an application's Alembic
+    revisions: context.configure(include_name=…)."""
     schema = name if type_ == "schema" else parent_names.get("schema_name")
-    return schema != SCHEMA
+    return schema != schema_name()
 
 
 def _table(
@@ -192,7 +192,7 @@ def _call(function: str, returns: Any, /, **arguments: object) -> Function[Any]:
         if value is not None
     ]
     typed = {} if returns is None else {"type_": returns}
-    call: Function[Any] = getattr(getattr(func, SCHEMA), function)(*named, **typed)
+    call: Function[Any] = getattr(getattr(func, schema_name()), function)(*named, **typed)
     return call
 
 

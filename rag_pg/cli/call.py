@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.config import SCHEMA
 from rag_pg.console import (
     Column,
     Dsn,
@@ -117,17 +116,17 @@ def _list(database: Database, about: str | None) -> None:
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    return str(row["function"]).removeprefix(f"{SCHEMA}.")
+    return str(row["function"]).rpartition(".")[2]
 
 
 def find_function(database: Database, name: str) -> FunctionInfo:
     known = database.public_functions()
-    wanted = name.removeprefix(f"{SCHEMA}.")
+    wanted = name.removeprefix(f"{database.schema}.")
     if wanted not in known:
         raise InvalidInput(
             f"there is no public function {name!r}{_meant(wanted, known)}; rag-pg call lists them"
         )
-    (found,) = database.find_functions(SCHEMA, wanted)
+    (found,) = database.find_functions(database.schema, wanted)
     return found
 
 
@@ -271,7 +270,9 @@ def _shown(value: Any) -> str:
 def describe(database: Database, function: FunctionInfo) -> None:
     """Print how a function is called, its comment, its arguments and what it gives."""
     listed = [
-        row for row in database.help(f"{SCHEMA}.{function.name}") if _short(row) == function.name
+        row
+        for row in database.help(f"{database.schema}.{function.name}")
+        if _short(row) == function.name
     ]
     example = listed[0]["example"] if listed else None
     if as_json.get():

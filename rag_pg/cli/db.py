@@ -8,6 +8,7 @@ import typer
 
 from rag_pg.console import (
     Dsn,
+    Schema,
     as_json,
     command,
     embedded_server,
@@ -26,15 +27,16 @@ def db_upgrade(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only print what would be done, and its locks.")
     ] = False,
+    schema: Schema = None,
     dsn: Dsn = None,
 ) -> None:
-    """Install or upgrade schema rag."""
-    from rag_pg.db import schema
+    """Install or upgrade the schema."""
+    from rag_pg.db.schema import plan as plan_of
 
     with silence():
-        rag = make_client(dsn)
+        rag = make_client(dsn, schema)
         if plan:
-            lines = schema.plan(rag.dsn or embedded_server().start())
+            lines = plan_of(rag.dsn or embedded_server().start(), rag.schema)
         else:
             revision = rag.upgrade()
     if plan:
@@ -43,7 +45,7 @@ def db_upgrade(
         if not lines and not as_json.get():
             write("nothing to do")
         return
-    write_result(f"schema rag is at revision {revision}", revision=revision)
+    write_result(f"schema {rag.schema} is at revision {revision}", revision=revision)
 
 
 @db.command("check")
@@ -53,19 +55,20 @@ def db_check(
         bool,
         typer.Option("--tenants", help="Fail unless tenants are held apart, warnings included."),
     ] = False,
+    schema: Schema = None,
     dsn: Dsn = None,
 ) -> None:
     """Compare the database with this program; exit 1 when they differ."""
-    from rag_pg.db import schema
+    from rag_pg.db.schema import check
 
-    rag = make_client(dsn)
-    problems = schema.check(rag.dsn or embedded_server().start(), tenants=tenants)
+    rag = make_client(dsn, schema)
+    problems = check(rag.dsn or embedded_server().start(), rag.schema, tenants=tenants)
     for problem in problems:
         write_result(problem, problem=problem)
     if problems:
         raise SystemExit(1)
     if not as_json.get():
-        write("schema rag is as this program installs it")
+        write(f"schema {rag.schema} is as this program installs it")
 
 
 @db.command("stop")

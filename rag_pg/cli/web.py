@@ -26,8 +26,8 @@ def api_schema(
     """Make rag_api, the one schema that PostgREST and Supabase expose."""
     from rag_pg.db import schema
 
-    names = schema.make_api(rag.database.dsn, roles or (), access)
-    write_result(f"schema rag_api has {len(names)} functions", functions=names)
+    names = schema.make_api(rag.database.dsn, roles or (), access, schema=rag.schema)
+    write_result(f"schema {rag.schema}_api has {len(names)} functions", functions=names)
 
 
 @command
@@ -42,5 +42,5 @@ def types(
     """Print TypeScript types of the functions of rag_api."""
     from rag_pg.db import schema as of_rag
 
-    text = of_rag.typescript(rag.database.dsn, schema=schema, bigint=bigint)
+    text = of_rag.typescript(rag.database.dsn, schema=schema, bigint=bigint, own=rag.schema)
     write_result(text.removesuffix("\n"), types=text)

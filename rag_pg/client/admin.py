@@ -32,7 +32,7 @@ class Admin(OfRag):
     @in_thread("long")
     def check(self) -> list[str]:
         """Return how schema rag differs from what this release installs; none: it does not."""
-        return schema.check(self._rag.database.dsn)
+        return schema.check(self._rag.database.dsn, self._rag.database.schema)
 
     @in_thread("long")
     def maintain(self) -> None:

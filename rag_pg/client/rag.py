@@ -16,7 +16,8 @@ from rag_pg.client.jobs import Jobs
 from rag_pg.client.threaded import in_thread
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
-from rag_pg.db import Database, EmbeddedServer, schema
+from rag_pg.db import Database, EmbeddedServer
+from rag_pg.db.schema import check_name, upgrade
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import open_collection
 from rag_pg.protocols import Embedder, Reranker
@@ -49,6 +50,8 @@ class Rag:
         embedders: further embedders by the prefix of their name, e.g. {"mine": open_mine}.
         tenant: whose collections it sees, for a role of rag.grant_tenant: its own tenant, or the
             one that a trusted application chooses; None: as the role's rights say.
+        schema: the name of the schema, where `upgrade` made one of another name than rag; None:
+            RAG_PG_SCHEMA, else rag. Several are in one database, each for itself.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Rag:
         cache: Cache | bool | None = None,
         embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
         tenant: str | None = None,
+        schema: str | None = None,
     ) -> None:
         if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
             raise InvalidInput(
@@ -68,6 +72,7 @@ class Rag:
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
         self.tenant = tenant
+        self.schema = check_name(schema or self.settings.schema)
         self.models = Models(self.settings, embedders=embedders)
         kept = Entries(lambda: self.database, OFF, UseCounter(lambda: self.database))
         self.cache_entries = replace(kept, settings=parse_cache(self.settings.cache)).wanted(cache)
@@ -94,7 +99,12 @@ class Rag:
         embedded = self.dsn is None
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-        database = Database(self.dsn, pool_size=self.settings.pool_size, tenant=self.tenant)
+        database = Database(
+            self.dsn,
+            pool_size=self.settings.pool_size,
+            tenant=self.tenant,
+            schema=self.schema,
+        )
         database.open(upgrade=embedded)
         self._database = database
 
@@ -109,7 +119,7 @@ class Rag:
         """Install or upgrade schema rag in the database of `dsn`; return its revision."""
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-        return schema.upgrade(self.dsn)
+        return upgrade(self.dsn, self.schema)
 
     def with_settings(self, settings: Mapping[str, str]) -> Rag:
         """Return this client with settings of the database that hold for each of its statements,

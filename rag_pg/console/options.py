@@ -59,6 +59,13 @@ Rerank = Annotated[
 ]
 
 
+Schema = Annotated[
+    str | None,
+    typer.Option(
+        help="Its name, for one of several in a database; default: RAG_PG_SCHEMA, else rag.",
+        show_default=False,
+    ),
+]
 Cached = Annotated[
     bool | None,
     typer.Option(
@@ -117,10 +124,10 @@ def open_database(dsn: str | None) -> Iterator[Database]:
         yield rag.database
 
 
-def make_client(dsn: str | None) -> Rag:
+def make_client(dsn: str | None, schema: str | None = None) -> Rag:
     from rag_pg.client import Rag
 
-    return Rag(dsn)
+    return Rag(dsn, schema=schema)
 
 
 def embedded_server() -> Any:

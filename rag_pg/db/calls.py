@@ -14,7 +14,6 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import postgres, sql
 
-from rag_pg.config import SCHEMA
 from rag_pg.db.arguments import plain_argument
 from rag_pg.errors import SchemaMismatch
 from rag_pg.types import SHORT
@@ -38,7 +37,8 @@ BUILT_IN = {
 class Calls:
     """The functions of our schema, and the statements that call them. Empty until `read`."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: str) -> None:
+        self._schema = schema
         self._lines: Mapping[str, str] = {}
         self._types = BUILT_IN
         self._functions: dict[str, Mapping[str, str]] = {}
@@ -46,7 +46,7 @@ class Calls:
 
     def read(self, connection: psycopg.Connection[Any], halfvec: psycopg.types.TypeInfo) -> None:
         """Learn the functions that the database has now."""
-        row = connection.execute(CATALOGUE, [SCHEMA]).fetchone()
+        row = connection.execute(CATALOGUE, [self._schema]).fetchone()
         lines = ((row and row[0]) or "").split("\n")
         self._lines = {line.partition(" ")[0]: line for line in lines}
         self._types = {**BUILT_IN, halfvec.oid: "halfvec", halfvec.array_oid: "_halfvec"}
@@ -62,7 +62,7 @@ class Calls:
         if found is None:
             if function not in self._lines:
                 raise SchemaMismatch(
-                    f'schema {SCHEMA} has no function {function}; run "rag-pg db upgrade"'
+                    f'schema {self._schema} has no function {function}; run "rag-pg db upgrade"'
                 )
             _, types, names = f"{self._lines[function]}  ".split(" ")[:3]
             oids = [int(oid) for oid in types.split(",") if oid]
@@ -113,13 +113,16 @@ class Calls:
             known = name if name in types else SHORT.get(name, "")
             if known not in types:
                 raise SchemaMismatch(
-                    f'function {SCHEMA}.{function} has no argument {name}; run "rag-pg db upgrade"'
+                    f"function {self._schema}.{function} has no argument {name};"
+                    ' run "rag-pg db upgrade"'
                 )
             cast = _cast(types[known])
             binary = "b" if types[known] == "_halfvec" else "s"
             given.append(f"{_quoted(known)} => %({name}){binary}{cast}")
         selected = ", ".join(map(_quoted, columns)) or "*"
-        return (f"SELECT {selected}{more} FROM {qualified(function)}({', '.join(given)})").encode()
+        return (
+            f"SELECT {selected}{more} FROM {self._schema}.{_name(function)}({', '.join(given)})"
+        ).encode()
 
 
 def _cast(type_: str) -> str:
@@ -130,9 +133,8 @@ def _cast(type_: str) -> str:
     return f"::pg_catalog.{_quoted(base)}{'[]' if base != type_ else ''}"
 
 
-def qualified(name: str) -> str:
-    """The name of a function or table of our schema, for a statement."""
-    return ".".join(n if PLAIN.fullmatch(n) else _quoted(n) for n in (SCHEMA, name))
+def _name(function: str) -> str:
+    return function if PLAIN.fullmatch(function) else _quoted(function)
 
 
 def _quoted(name: str) -> str:

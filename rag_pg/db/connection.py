@@ -26,7 +26,6 @@ from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rag_pg.config import SCHEMA
-from rag_pg.db import schema
 from rag_pg.db.arguments import PLAIN, plain_argument
 from rag_pg.db.calls import Calls
 from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
@@ -38,6 +37,7 @@ from rag_pg.db.connect import (
     limit_remedy,
     use_iso_dates,
 )
+from rag_pg.db.schema import check_name, ensure, use_schema
 from rag_pg.deadline import seconds_left
 from rag_pg.errors import (
     SQLSTATES,
@@ -71,10 +71,19 @@ class Statements:
     Args:
         tenant: whose collections are seen; None: those of the role. It is a setting of each
             transaction, see `with_settings`.
+        schema: the name of our schema.
     """
 
-    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE, tenant: str | None = None) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pool_size: int = POOL_SIZE,
+        tenant: str | None = None,
+        schema: str = SCHEMA,
+    ) -> None:
         self.dsn = dsn
+        self.schema = check_name(schema)
         self._pool = ConnectionPool(
             dsn,
             min_size=1,
@@ -86,9 +95,11 @@ class Statements:
             kwargs={"autocommit": True, **connection_options(dsn)},
         )
         self._opened = False
-        self._calls = Calls()
+        self._calls = Calls(schema)
         self._tenant = tenant
-        self._settings: Mapping[str, str] = {} if tenant is None else {"rag.tenant": tenant}
+        self._settings: Mapping[str, str] = {}
+        if tenant is not None:
+            self._settings = {f"{schema}.tenant": tenant}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """Return this database with settings that hold for each of its statements and no longer.
@@ -115,7 +126,7 @@ class Statements:
         """Connect and compare versions.
 
         Args:
-            upgrade: bring schema rag in step with this program first; see `schema.ensure`.
+            upgrade: bring the schema in step with this program first; see `schema.ensure`.
         Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer;
         PermissionDenied when this role sees more or less than the tenant.
         """
@@ -124,8 +135,9 @@ class Statements:
         with database_errors(), connect(self.dsn, autocommit=True) as connection:
             check_encoding(connection)
             if upgrade:
-                schema.ensure(self.dsn, connection)
-            check_api_version(*_api_versions(connection))
+                ensure(self.dsn, connection, self.schema)
+            use_schema(connection, self.schema)
+            check_api_version(*_api_versions(connection), self.schema)
             self._calls.read(connection, halfvec_type(connection))
         self._pool.open(wait=False)
         self._opened = True
@@ -191,7 +203,7 @@ class Statements:
 
     @contextmanager
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own that hears of these channels.
+        """A connection of its own that hears of these channels of our schema, as jobs.
 
         Behind a pooler it hears nothing: NOTIFY does not pass,
         and LISTEN would stay with a connection of others.
@@ -206,7 +218,8 @@ class Statements:
                 )
             else:
                 for channel in channels:
-                    connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                    name = sql.Identifier(f"{self.schema}_{channel}")
+                    connection.execute(sql.SQL("LISTEN {}").format(name))
             yield connection
 
     def rows(self, cls: type[T], function: LiteralString, /, **arguments: object) -> list[T]:
@@ -266,14 +279,18 @@ class Statements:
     def _execute(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
         """Run a statement that is more than a call; {rag} stands for our schema."""
         plain = {name: plain_argument(name, value, "") for name, value in values.items()}
-        return self._fetch(tuple_row, in_schema(statement), plain)
+        return self._fetch(tuple_row, self.in_schema(statement), plain)
+
+    def in_schema(self, statement: LiteralString) -> bytes:
+        """A statement in which {rag} stands for our schema."""
+        return _in_schema(statement, self.schema)
 
     def require_insert(self, table: str) -> None:
         """Raise PermissionDenied where this role may not insert into a table of schema rag.
 
         For what asks long, or for money, before it writes.
         """
-        name = f"{SCHEMA}.{table}"
+        name = f"{self.schema}.{table}"
         ((granted,),) = self._execute(
             "SELECT pg_catalog.has_table_privilege(%(name)s, 'INSERT')", name=name
         )
@@ -318,9 +335,8 @@ class Statements:
 
 
 @lru_cache
-def in_schema(statement: LiteralString) -> bytes:
-    """A statement in which {rag} stands for our schema."""
-    return sql.SQL(statement).format(rag=sql.Identifier(SCHEMA)).as_bytes()
+def _in_schema(statement: LiteralString, schema: str) -> bytes:
+    return sql.SQL(statement).format(rag=sql.Identifier(schema)).as_bytes()
 
 
 @lru_cache
@@ -385,9 +401,7 @@ def _is_open(connection: psycopg.Connection[Any]) -> bool:
 
 def _api_versions(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     try:
-        row = connection.execute(
-            in_schema("SELECT {rag}.min_api_version(), {rag}.api_version()")
-        ).fetchone()
+        row = connection.execute("SELECT rag.min_api_version(), rag.api_version()").fetchone()
     except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
         raise SchemaMismatch(
             'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'
@@ -396,17 +410,17 @@ def _api_versions(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def check_api_version(oldest: int, newest: int) -> None:
+def check_api_version(oldest: int, newest: int, schema: str = SCHEMA) -> None:
     """Raise SchemaMismatch unless the schema serves this program: it serves clients from
     rag.min_api_version() to rag.api_version()."""
     if newest < API_VERSION:
         raise SchemaMismatch(
-            f"schema rag has api version {newest}, this program needs {API_VERSION}: run"
+            f"schema {schema} has api version {newest}, this program needs {API_VERSION}: run"
             ' "rag-pg db upgrade"'
         )
     if oldest > API_VERSION:
         raise SchemaMismatch(
-            f"schema rag serves programs of api version {oldest} to {newest}, this one has"
+            f"schema {schema} serves programs of api version {oldest} to {newest}, this one has"
             f" {API_VERSION}: upgrade rag-pg"
         )
 

@@ -12,7 +12,6 @@ from psycopg import sql
 from psycopg.errors import Diagnostic
 from psycopg.rows import dict_row, scalar_row
 
-from rag_pg.config import SCHEMA
 from rag_pg.db.arguments import plain_argument
 from rag_pg.db.connection import Statements
 from rag_pg.types import FunctionArgument, FunctionInfo
@@ -39,7 +38,7 @@ class Functions(Statements):
                        WHERE d.objid OPERATOR(pg_catalog.=) p.oid
                            AND d.deptype OPERATOR(pg_catalog.=) 'e')
                ORDER BY p.proname""",
-            {"schema": SCHEMA},
+            {"schema": self.schema},
         )
 
     def value_fault(self, argument: FunctionArgument, value: str) -> str | None:

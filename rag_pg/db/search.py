@@ -12,8 +12,6 @@ from rag_pg.db.connection import Statements, columns_of
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.types import SHORT, Hit, Passage, SearchCheck, TermMatch, Vectors
 
-NOTES = ", pg_catalog.current_setting('rag.notes', true) AS notes"
-
 
 class Searches(Statements):
     """Hybrid search."""
@@ -54,11 +52,12 @@ class Searches(Statements):
     def _hits(
         self, function: str, values: Mapping[str, object], notes: list[str] | None
     ) -> list[Hit]:
+        more = f", pg_catalog.current_setting('{self.schema}.notes', true) AS notes"
         try:
-            rows = self._call(dict_row, function, values, columns_of(Hit), NOTES)
+            rows = self._call(dict_row, function, values, columns_of(Hit), more)
         except DatabaseUnavailable:
             self._pool.check()
-            rows = self._call(dict_row, function, values, columns_of(Hit), NOTES)
+            rows = self._call(dict_row, function, values, columns_of(Hit), more)
         told = [row.pop("notes") for row in rows]
         if notes is not None and told and told[0]:
             notes += json.loads(told[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg.errors import DiskFull, OutOfMemory
 
-from rag_pg.db.connection import Statements, in_schema, is_pooled
+from rag_pg.db.connection import Statements, is_pooled
 from rag_pg.types import CosineSpread, Space
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Spaces(Statements):
             try:
                 while True:
                     row = connection.execute(
-                        in_schema(
+                        self.in_schema(
                             """SELECT statement, CASE WHEN %(direct)s THEN
                                 pg_catalog.set_config('maintenance_work_mem', memory, false) END
                             FROM {rag}.pending_indexes(%(collections)s::pg_catalog.text[])

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from psycopg.rows import scalar_row
 
-from rag_pg.db.connection import Statements, in_schema
+from rag_pg.db.connection import Statements
 from rag_pg.types import ExposedView, ViewColumn, ViewQuery, without_none
 
 
@@ -61,7 +61,7 @@ class Views(Statements):
             with connection.pipeline():
                 self._set_local(connection)
                 connection.execute(
-                    in_schema(
+                    self.in_schema(
                         """SELECT pg_catalog.set_config('statement_timeout',
                                {rag}._view_timeout(%(name)s), true)"""
                     ),

@@ -163,8 +163,9 @@ def _text_of(
     title = " ".join(str(document.get("title") or "").split())[:200]
     media_type = document.get("media_type") or "text/plain"
     language = document.get("language") or info.language
-    if language in ("auto", "rag.auto"):
-        language = database.detect_language(f"{title}\n{document['content']}") or "rag.auto"
+    automatic = f"{database.schema}.auto"
+    if language in ("auto", automatic):
+        language = database.detect_language(f"{title}\n{document['content']}") or automatic
     return (document["content"], title, media_type, language)
 
 

@@ -207,9 +207,9 @@ class Worker:
         One connection hears of jobs, requests and sources.
         """
         wake = {
-            "rag_jobs": self._wake,
-            "rag_requests": self.requests.wake,
-            "rag_sources": self.sources.wake,
+            "jobs": self._wake,
+            "requests": self.requests.wake,
+            "sources": self.sources.wake,
         }
         failures = 0
         while not self.stop.is_set():
@@ -222,7 +222,7 @@ class Worker:
                         if any(thread.done() for thread in running):
                             return
                         for notify in connection.notifies(timeout=0.5, stop_after=1):
-                            wake[notify.channel]()
+                            wake[notify.channel.rpartition("_")[2]]()
             except DatabaseUnavailable as exc:
                 log.warning("cannot listen for new jobs and requests: %s", exc)
                 failures += 1

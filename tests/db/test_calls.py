@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import rag_pg
+from rag_pg.config import SCHEMA
 from rag_pg.db import Database
 from rag_pg.db.calls import Calls
 from rag_pg.db.connection import columns_of, halfvec_type
@@ -47,7 +48,7 @@ def written_calls() -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]
 def test_every_call_of_the_package_is_one_that_the_database_has(
     connection: psycopg.Connection[Any],
 ) -> None:
-    calls = Calls()
+    calls = Calls(SCHEMA)
     calls.read(connection, halfvec_type(connection))
     faults = []
     written = list(written_calls())

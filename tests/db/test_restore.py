@@ -179,10 +179,10 @@ def test_a_copy_of_the_schema_alone_is_made_usable_by_an_upgrade(
 
 def test_a_copy_of_the_tables_alone_is_upgraded(new_database: NewDatabase) -> None:
     dsn = new_database()
-    with transaction(dsn) as connection:
-        vector = ensure_vector(connection)
+    with transaction(dsn, "rag") as connection:
+        vector = ensure_vector(connection, "rag")
         connection.exec_driver_sql("CREATE SCHEMA rag")
-        run_revisions(connection, vector)
+        run_revisions(connection, "rag", vector)
         connection.exec_driver_sql("DELETE FROM rag.alembic_version")
     schema.upgrade(dsn)
     assert schema.check(dsn) == []

@@ -261,8 +261,10 @@ def test_an_upgrade_leaves_what_the_files_make_whatever_its_transaction_made(
     new_database: Callable[..., str], template: str, made: str
 ) -> None:
     dsn = new_database(template)
-    with transaction(dsn) as connection:  # as a revision does, in the transaction of the files
-        vector_schema = ensure_vector(connection)
+    with transaction(
+        dsn, "rag"
+    ) as connection:  # as a revision does, in the transaction of the files
+        vector_schema = ensure_vector(connection, "rag")
         for statement in made.split("; "):
             connection.exec_driver_sql(statement)
         apply_functions(connection, vector_schema)

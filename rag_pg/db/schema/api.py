@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from rag_pg.config import SCHEMA
 from rag_pg.db.schema.transaction import LOCK_KEY, psycopg_connection, transaction
 from rag_pg.errors import NotReady, RagError
 
@@ -49,8 +50,11 @@ FUNCTION = """
 """
 
 
-def make_api(dsn: str, roles: Sequence[str] = (), access: str | None = None) -> list[str]:
-    """Make schema rag_api, or make it anew, and let roles call it; return its functions' names.
+def make_api(
+    dsn: str, roles: Sequence[str] = (), access: str | None = None, *, schema: str = SCHEMA
+) -> list[str]:
+    """Make schema rag_api (of one named legal: legal_api), or make it anew, and let roles call it;
+    return its functions' names.
 
     Args:
         roles: get the right to call its functions, which do what the role may do in schema rag.
@@ -58,19 +62,20 @@ def make_api(dsn: str, roles: Sequence[str] = (), access: str | None = None) -> 
     Raises: NotReady where a schema of that name is another's. NotFound: no such role.
         PermissionDenied: as somebody else than the owner.
     """
+    api = sql.Identifier(f"{schema}_api")
     try:
-        with transaction(dsn) as connection:
+        with transaction(dsn, schema) as connection:
             raw = psycopg_connection(connection)
             raw.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", [LOCK_KEY])
             if not _is_made(raw):
-                _make_schema(raw)
+                _make_schema(raw, api)
             for role in roles:
                 if access is not None:
                     raw.execute("SELECT rag.grant_access(%s, %s)", [role, access])
                 name = sql.Identifier(role)
-                raw.execute(sql.SQL("GRANT USAGE ON SCHEMA rag_api TO {}").format(name))
+                raw.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(api, name))
             take_away(raw)
-            give_back(raw)
+            give_back(raw, schema)
     except psycopg.Error as exc:
         raise RagError.from_sqlstate(exc) from exc
     return list(NAMES)
@@ -89,7 +94,7 @@ def take_away(raw: psycopg.Connection[Any]) -> bool:
     return True
 
 
-def give_back(raw: psycopg.Connection[Any]) -> None:
+def give_back(raw: psycopg.Connection[Any], schema: str) -> None:
     """Make the functions; every role with USAGE on the schema may call them."""
     found = raw.execute(
         """
@@ -124,11 +129,12 @@ def give_back(raw: psycopg.Connection[Any]) -> None:
             caught=CAUGHT, mapped=MAPPED,
         )  # fmt: skip
         raw.execute(made.encode())
-        one = sql.Identifier("rag_api", name)
+        one = sql.Identifier(f"{schema}_api", name)
         raw.execute(sql.SQL("COMMENT ON FUNCTION {} IS {}").format(one, sql.Literal(comment)))
         raw.execute(sql.SQL("REVOKE ALL ON FUNCTION {} FROM PUBLIC").format(one))
         if callers and callers[0]:
-            raw.execute(f"GRANT EXECUTE ON FUNCTION rag_api.{name} TO {callers[0]}".encode())
+            granted = sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}")
+            raw.execute(granted.format(one, sql.SQL(callers[0])))
     raw.execute("NOTIFY pgrst, 'reload schema'")  # PostgREST listens there
 
 
@@ -138,10 +144,11 @@ def _is_made(raw: psycopg.Connection[Any]) -> bool:
     ).fetchone() == (MARK,)
 
 
-def _make_schema(raw: psycopg.Connection[Any]) -> None:
+def _make_schema(raw: psycopg.Connection[Any], api: sql.Identifier) -> None:
     if raw.execute("SELECT to_regnamespace('rag_api') IS NOT NULL").fetchone() == (True,):
         raise NotReady(
-            "there is a schema rag_api that rag_pg did not make: nothing was changed; rename it"
+            f"there is a schema {api.as_string()} that rag_pg did not make: nothing was changed;"
+            " rename it"
         )
     raw.execute("CREATE SCHEMA rag_api")
-    raw.execute(sql.SQL("COMMENT ON SCHEMA rag_api IS {}").format(sql.Literal(MARK)))
+    raw.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(api, sql.Literal(MARK)))

@@ -26,7 +26,7 @@ def is_copy(connection: Connection) -> bool:
     return not scalar(connection, "SELECT EXISTS (SELECT FROM rag.alembic_version)")
 
 
-def adopt_copy(connection: Connection, vector_schema: str) -> None:
+def adopt_copy(connection: Connection, schema: str, vector_schema: str) -> None:
     """Find out which revision the tables are of, and drop the partitions that no collection has.
 
     Raises SchemaMismatch when they are of none, or when such a partition holds rows.
@@ -36,7 +36,9 @@ def adopt_copy(connection: Connection, vector_schema: str) -> None:
     raw = psycopg_connection(connection)
     present = inventory.tables(raw)
     for script in ScriptDirectory.from_config(alembic_config()).walk_revisions():
-        if not table_differences(fresh_tables(connection, vector_schema, script.revision), present):
+        if not table_differences(
+            fresh_tables(connection, schema, vector_schema, script.revision), present
+        ):
             break
     else:
         raise SchemaMismatch(

@@ -72,4 +72,4 @@ def function_differences(
 
 
 def _short(signature: str) -> str:
-    return signature.partition("(")[0].removeprefix("rag.")
+    return signature.partition("(")[0].partition(".")[2]

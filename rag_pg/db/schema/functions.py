@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg import sql
 
 from rag_pg.db.schema import inventory
 from rag_pg.db.schema.packaged import (
@@ -146,7 +147,7 @@ def _set_aside(connection: psycopg.Connection[Any], stale: Sequence[int]) -> Non
         [list(stale)],
     ).fetchall()
     for oid, signature in rows:
-        connection.execute(f"ALTER ROUTINE {signature} RENAME TO stale_{oid}".encode())
+        connection.execute(sql.SQL(f"ALTER ROUTINE {signature} RENAME TO stale_{oid}"))
 
 
 def _drop_others(connection: psycopg.Connection[Any]) -> None:
@@ -160,7 +161,7 @@ def _drop_others(connection: psycopg.Connection[Any]) -> None:
     if names is None:
         return
     try:
-        connection.execute(f"DROP ROUTINE {names}".encode())
+        connection.execute(sql.SQL(f"DROP ROUTINE {names}"))
     except psycopg.errors.DependentObjectsStillExist as exc:
         detail = "; ".join((exc.diag.message_detail or "").splitlines())
         raise SchemaMismatch(

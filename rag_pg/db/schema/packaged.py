@@ -6,6 +6,8 @@ import hashlib
 import re
 from pathlib import Path
 
+from rag_pg.db.schema.name import OWN
+
 PACKAGE = Path(__file__).parents[2]
 
 
@@ -60,10 +62,10 @@ def routines_of(text: str) -> list[tuple[str, str]]:
 
 def quoted(name: str) -> str:
     """Return an identifier of letters, digits, spaces, `_`, `-`, `"` and escapes:
-    it may stand in a literal or a format."""
-    if re.fullmatch(r'[\w "-]*', name):
+    it may stand in a literal or a format, and is not taken for our schema's name."""
+    if re.fullmatch(r'[\w "-]*', name) and not OWN.search(name):
         return '"' + name.replace('"', '""') + '"'
-    escaped = "".join(c if re.match(r"[\w -]", c) else f"\\+{ord(c):06X}" for c in name)
+    escaped = "".join(c if re.match(r"[a-qs-z0-9_ -]", c) else f"\\+{ord(c):06X}" for c in name)
     return f'U&"{escaped}"'
 
 

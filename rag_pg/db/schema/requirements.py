@@ -59,8 +59,8 @@ def check_schema(connection: Connection) -> None:
         )
 
 
-def ensure_vector(connection: Connection) -> str:
-    """Return the schema of extension vector, creating it where allowed."""
+def ensure_vector(connection: Connection, own: str) -> str:
+    """Return the schema of extension vector, creating it where allowed. own: our schema."""
     from sqlalchemy.exc import DBAPIError
 
     find = (
@@ -78,8 +78,8 @@ def ensure_vector(connection: Connection) -> str:
             )
         schema = "public" if scalar(
             connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'public'"
-        ) else "rag"  # fmt: skip
-        if schema == "rag":
+        ) else own  # fmt: skip
+        if schema == own:
             connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS rag")
         try:
             connection.exec_driver_sql(f"CREATE EXTENSION vector SCHEMA {schema}")

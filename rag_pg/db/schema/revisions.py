@@ -32,7 +32,9 @@ def alembic_config() -> Any:
     return config
 
 
-def run_revisions(connection: Connection, vector_schema: str, target: str = "head") -> str:
+def run_revisions(
+    connection: Connection, schema: str, vector_schema: str, target: str = "head"
+) -> str:
     """Run Alembic's revisions up to `target` in schema rag, and return where it stands.
 
     Raises SchemaMismatch where it stands at a revision that this program does not know.
@@ -41,7 +43,9 @@ def run_revisions(connection: Connection, vector_schema: str, target: str = "hea
 
     _check_known(connection)
     config = alembic_config()
-    config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
+    config.attributes.update(
+        connection=connection, schema=schema, vector_schema=quoted(vector_schema)
+    )
     command.upgrade(config, target)
     return str(scalar(connection, "SELECT version_num FROM rag.alembic_version"))
 
@@ -81,7 +85,9 @@ def recorded_tables(connection: Connection) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def check_tables(connection: Connection, recorded: Mapping[str, str], vector_schema: str) -> bool:
+def check_tables(
+    connection: Connection, schema: str, recorded: Mapping[str, str], vector_schema: str
+) -> bool:
     """Raise SchemaMismatch where tables, types or columns are missing that were installed, or that
     this program's revision of the same number makes: no revision makes them again. Returns whether
     all that it makes was written down."""
@@ -96,7 +102,7 @@ def check_tables(connection: Connection, recorded: Mapping[str, str], vector_sch
     path = _revision_file(revision)
     if path is None:
         return False  # run_revisions says so
-    fresh = fresh_tables(connection, vector_schema, revision)
+    fresh = fresh_tables(connection, schema, vector_schema, revision)
     if missing := _missing(fresh, present):
         raise SchemaMismatch(
             f"{missing[0]} (one of {len(missing)}), though the database is at revision {revision}:"
@@ -116,7 +122,9 @@ def _missing(wanted: Mapping[str, str], present: Mapping[str, str]) -> list[str]
     ]
 
 
-def fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:
+def fresh_tables(
+    connection: Connection, schema: str, vector_schema: str, revision: str
+) -> dict[str, str]:
     """Return the tables of a fresh install at a revision, whatever became of those that are there.
 
     They are made under the schema's name while it bears another for a moment, which nobody else
@@ -128,9 +136,9 @@ def fresh_tables(connection: Connection, vector_schema: str, revision: str) -> d
     with raw.transaction(force_rollback=True):
         raw.execute("ALTER SCHEMA rag RENAME TO rag_as_it_is")
         raw.execute("CREATE SCHEMA rag")
-        run_revisions(
-            connection, "rag_as_it_is" if vector_schema == "rag" else vector_schema, revision
-        )
+        aside = f"{schema}_as_it_is"
+        vector = aside if vector_schema == schema else vector_schema
+        run_revisions(connection, schema, vector, revision)
         return inventory.tables(raw)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from rag_pg.db.connect import connect, limit_remedy
+from rag_pg.db.schema.name import use_schema
 from rag_pg.errors import DatabaseUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -21,13 +22,13 @@ SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
 
 
 @contextmanager
-def transaction(dsn: str) -> Iterator[Connection]:
+def transaction(dsn: str, schema: str) -> Iterator[Connection]:
     """One transaction through SQLAlchemy, which Alembic needs;
-    committed on leaving without an error."""
+    committed on leaving without an error. Texts that say rag mean the schema."""
     import sqlalchemy
     from sqlalchemy.exc import DBAPIError
 
-    engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: _open(dsn))
+    engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: _open(dsn, schema))
     try:
         with engine.begin() as connection:
             connection.exec_driver_sql(SET_PATH)
@@ -46,7 +47,7 @@ def transaction(dsn: str) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _open(dsn: str) -> psycopg.Connection[Any]:
+def _open(dsn: str, schema: str) -> psycopg.Connection[Any]:
     """Open a connection that reads committed, and begin a transaction with our own search_path.
 
     Who waited for another upgrade must see what it did, whatever the default is. SQLAlchemy's own
@@ -54,6 +55,11 @@ def _open(dsn: str) -> psycopg.Connection[Any]:
     schema answers them.
     """
     connection = connect(dsn)
+    if connection.execute("SELECT pg_catalog.quote_ident(%s)", [schema]).fetchone() != (schema,):
+        connection.close()
+        raise InvalidInput(f"schema {schema} cannot be used: SQL has a word of that name")
+    connection.rollback()
+    use_schema(connection, schema)
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.execute(f"{SET_PATH}; SET LOCAL idle_in_transaction_session_timeout = 0")
     return connection

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from rag_pg.config import SCHEMA
 from rag_pg.db.schema.transaction import psycopg_connection, transaction
 from rag_pg.errors import NotFound
 
@@ -34,14 +35,17 @@ export type Database = {
 FOOT = "    };\n  };\n};\n"
 
 
-def typescript(dsn: str, *, schema: str = "rag_api", bigint: str = "number") -> str:
+def typescript(
+    dsn: str, *, schema: str = "rag_api", bigint: str = "number", own: str = SCHEMA
+) -> str:
     """Return the types of the public functions of a schema.
 
     Args:
+        own: the schema of rag_pg, which has their types.
         bigint: number, as PostgREST sends it, or string, as node-postgres reads it.
     Raises: NotFound where the schema has no functions.
     """
-    with transaction(dsn) as connection:
+    with transaction(dsn, own) as connection:
         raw = psycopg_connection(connection)
         composites = _composites(raw)
         functions = raw.execute(

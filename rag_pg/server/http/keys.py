@@ -53,5 +53,9 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
     return Key(
         name=found.key_name,
         scopes=frozenset(found.scopes),
-        settings={**found.settings, "rag.service_key": digest.hex(), **role},
+        settings={
+            **found.settings,
+            f"{rag.sync.database.schema}.service_key": digest.hex(),
+            **role,
+        },
     )
