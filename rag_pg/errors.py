@@ -15,6 +15,7 @@
     │                           pgvector missing
     ├── PermissionDenied        the role may not read, write or call it
     ├── StatementCanceled       by statement_timeout, or by an administrator
+    ├── LocationUnavailable     what a collection is synced with cannot be listed
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
     ├── NoAnswer                no worker answered a request in time, or it could not
     ├── ModelUnavailable        weights or a library are missing
@@ -50,6 +51,7 @@ __all__ = [
     "InvalidInput",
     "InvalidQuery",
     "LeaseLost",
+    "LocationUnavailable",
     "ModelUnavailable",
     "NoAnswer",
     "NotFound",
@@ -167,6 +169,10 @@ class PermissionDenied(RagError, PermissionError):
 class StatementCanceled(RagError):
     """The database cancelled a statement: by statement_timeout,
     or because an administrator asked it to."""
+
+
+class LocationUnavailable(RagError):
+    """A location that a collection is synced with cannot be listed: nothing of it is deleted."""
 
 
 class LeaseLost(RagError):

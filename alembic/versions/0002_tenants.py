@@ -30,6 +30,7 @@ STATEMENTS = (
     """,
     # By it the name of another tenant's collection is not found, as one that there is not.
     "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant) WHERE dropped_at IS NULL",
+    "ALTER TABLE rag.documents ADD COLUMN sync_state jsonb",
     """
     CREATE TABLE rag.service_keys (
         key_name text NOT NULL,

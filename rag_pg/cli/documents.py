@@ -116,7 +116,9 @@ def add(
 @command
 def sync(
     rag: Rag,
-    folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
+    location: Annotated[
+        str, typer.Argument(help="A folder, an archive, or an address: s3://bucket/handbook/.")
+    ],
     collection: Name = "docs",
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on, and follow what changes in the folder.")
@@ -124,22 +126,39 @@ def sync(
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave out, as in .gitignore; repeatable.")
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the location: depth=1; repeatable."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
 ) -> None:
-    """Bring a collection in step with a folder.
+    """Bring a collection in step with a folder or another location.
 
     What changed is added, and what vanished deleted.
     """
-    from rag_pg.ingest import changes, uri_prefix
+    from rag_pg.ingest import changes
+    from rag_pg.locations import without_secrets
 
-    uri_prefix(folder)  # is it a folder to keep in step with?
+    options = {key: value for text in set_ or () for key, value in parsed_pairs(text).items()}
+    is_folder = Path(location).is_dir()
+    if watch and not is_folder:
+        raise InvalidInput(
+            f"--watch follows a folder; have a worker sync {without_secrets(location)} again:"
+            " SELECT rag.attach_location"
+        )
     broken = False
     target = open_collection(rag, collection)
-    for _ in changes(folder):
+    for _ in changes(Path(location)) if is_folder else (None,):
         with show_progress() as progress, interruptible(rag, collection):
-            report = target.sync(folder, progress=progress, exclude=exclude or (), dry_run=dry_run)
+            report = target.sync(
+                location,
+                progress=progress,
+                exclude=exclude or (),
+                dry_run=dry_run,
+                options=options,
+            )
         remarks = _remarks(report)
         broken = bool(report.failures)
         would = "would be " if dry_run else ""

@@ -33,10 +33,11 @@ from rag_pg.ingest import (
     key_notes,
     put_sources,
     refusal_recorded,
-    sync_folder,
+    sync_location,
     wait_until_searchable,
     work_queue,
 )
+from rag_pg.locations import Limits, open_location
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import embed_query
 from rag_pg.search import Rewritten, SearchOptions, check_names
@@ -183,7 +184,7 @@ class Collection:
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
         failures = remarks.failures
         if wait and todo:
-            characters = sum(remarks.sizes[ids[i]] for i in todo)
+            characters = sum(remarks.sizes.get(ids[i], 0) for i in todo)
             failures += work_queue(database, self.rag.worker, self.name, todo, progress, characters)
         failed = {f.uri for f in failures}
         return AddReport(
@@ -200,22 +201,29 @@ class Collection:
     @in_thread("long")
     def sync(
         self,
-        folder: str | Path,
+        location: str | Path,
         *,
         wait: bool = True,
         progress: Report | None = None,
         exclude: Sequence[str] = (),
         dry_run: bool = False,
+        options: Mapping[str, Any] | None = None,
     ) -> SyncReport:
-        """Bring the collection in step with a folder: add and update what changed, and delete the
-        documents of that folder whose files are gone; see `sync_folder`."""
-        return sync_folder(
+        """Bring the collection in step with a location: add and update what changed, and delete the
+        documents of it that are gone there; see `sync_location`.
+
+        Args:
+            location: a folder, or an address such as s3://bucket/handbook/.
+            options: of the location's kind, see docs/guides/sources.md; never a credential.
+        Raises: InvalidInput, LocationUnavailable (it cannot be listed: nothing is deleted).
+        """
+        settings = self.rag.settings
+        limits = Limits(max_bytes=settings.max_file_bytes, exclude=exclude)
+        return sync_location(
             self.rag.database,
             self.name,
-            Path(folder),
-            lambda path: self.add(
-                path, wait=wait, progress=progress, exclude=exclude, dry_run=dry_run
-            ),
+            open_location(location, limits, options or {}),
+            lambda items: self.add(items, wait=wait, progress=progress, dry_run=dry_run),
             dry_run=dry_run,
         )
 

@@ -51,6 +51,15 @@ class MistakenKey:
     meant: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Synced:
+    """A document, and what a sync noted of it."""
+
+    uri: str
+    document_id: UUID
+    sync_state: Mapping[str, Any] | None
+
+
 class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
@@ -132,6 +141,12 @@ class Documents(Statements):
 
     def delete_documents(self, collection: str, uris: Iterable[str]) -> int:
         return self.value(int, "delete_documents", collection=collection, uris=uris)
+
+    def synced_documents(self, collection: str, uri_prefix: str) -> list[Synced]:
+        return self.rows(Synced, "_synced_documents", collection=collection, uri_prefix=uri_prefix)
+
+    def note_synced(self, collection: str, states: Mapping[str, Mapping[str, Any]]) -> None:
+        self.call("_note_synced", collection=collection, states=states)
 
     def keep_original(self, collection: str, uri: str, original: Original) -> bool:
         return self.value(

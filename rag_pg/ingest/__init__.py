@@ -25,7 +25,7 @@ from rag_pg.ingest.reindex import (
     find_space,
     rechunk,
 )
-from rag_pg.ingest.sync import changes, sync_folder, uri_prefix
+from rag_pg.ingest.sync import changes, sync_location
 from rag_pg.ingest.wait import (
     Report,
     wait_until_searchable,
@@ -57,9 +57,8 @@ __all__ = [
     "put_sources",
     "rechunk",
     "refusal_recorded",
-    "sync_folder",
+    "sync_location",
     "temporary_copy",
-    "uri_prefix",
     "wait_until_searchable",
     "work_backlog",
     "work_enrichment",

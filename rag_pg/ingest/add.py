@@ -15,7 +15,7 @@ from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
 from rag_pg.tracing import span
-from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Original, Skipped
+from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Original, Skipped, Unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ DOCUMENT_KEYS = ("uri", "content", "title", "metadata", "media_type", "language"
 CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
-Single = str | Path | Mapping[str, Any] | Loaded | Stream
+Read = Loaded | LoadFailure | Skipped | Unchanged
+Single = str | Path | Mapping[str, Any] | Read | Stream
 Source = Single | Iterator[Single]
 
 
@@ -65,6 +66,8 @@ class Remarks:
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
     originals: dict[str, Original] = field(default_factory=dict)  # files to be kept, by uri
+    states: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # for a later sync, by uri
+    unchanged: dict[UUID, str] = field(default_factory=dict)  # uris of what need not be put
     other_keys: Counter[str] = field(default_factory=Counter)  # of records, that became metadata
 
 
@@ -78,7 +81,7 @@ def put_sources(
     """Put what the sources hold, in batches; return the documents' uris by id."""
     check_sources(sources)
     with span(f"add {collection}", {"gen_ai.data_source.id": collection}) as current:
-        ids = _put_sources(database, collection, sources, reading, remarks)
+        ids = _put_sources(database, collection, sources, reading, remarks) | remarks.unchanged
         remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
         current.set_attribute("rag_pg.documents", len(ids))
         current.set_attribute("rag_pg.failures", len(remarks.failures))
@@ -110,12 +113,15 @@ def _put_sources(
 
 
 def _keep(database: Database, collection: str, remarks: Remarks) -> None:
-    """Store the files of the documents that were put."""
+    """Store the files of the documents that were put, and what a sync notes of them."""
     failed = {failure.uri for failure in remarks.failures}
     for uri, original in remarks.originals.items():
         if uri not in failed:
             database.keep_original(collection, uri, original)
     remarks.originals.clear()
+    if put_ := {uri: state for uri, state in remarks.states.items() if uri not in failed}:
+        database.note_synced(collection, put_)
+    remarks.states.clear()
 
 
 def compare_sources(
@@ -138,7 +144,7 @@ def compare_sources(
             stored.language or info.language,
         )
     remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
-    return compared
+    return compared | dict.fromkeys(remarks.unchanged.values(), False)
 
 
 def key_notes(
@@ -171,7 +177,7 @@ def _text_of(
 
 def check_sources(sources: Sequence[Source]) -> None:
     for source in sources:
-        if not isinstance(source, str | Path | Mapping | Loaded | Stream | Iterator):
+        if not isinstance(source, str | Path | Mapping | Read | Stream | Iterator):
             raise InvalidInput(
                 f"cannot add a {type(source).__name__}: pass paths, documents as mappings with uri"
                 " and content, or iterators of them"
@@ -214,12 +220,18 @@ def read_sources(
             if isinstance(loaded, Skipped):
                 remarks.skipped[loaded.reason] += 1
                 continue
+            if isinstance(loaded, Unchanged):
+                assert loaded.document_id is not None
+                remarks.unchanged[loaded.document_id] = loaded.uri
+                continue
             if loaded.removed:
                 remarks.removed[loaded.uri] = loaded.removed
             remarks.notes.extend(f"{loaded.uri}: {note}" for note in loaded.notes)
             remarks.other_keys.update(loaded.other_keys)
             if reading.keep_original and loaded.original is not None:
                 remarks.originals[loaded.uri] = loaded.original
+            if loaded.sync_state is not None:
+                remarks.states[loaded.uri] = loaded.sync_state
             yield _described(as_document(loaded), reading)
 
 
@@ -230,10 +242,8 @@ def _described(document: Mapping[str, Any], reading: Reading) -> Mapping[str, An
     return {**document, "metadata": {**reading.metadata, **(document.get("metadata") or {})}}
 
 
-def _load(
-    source: str | Path | Loaded | Stream, reading: Reading, remarks: Remarks
-) -> Iterator[Loaded | LoadFailure | Skipped]:
-    if isinstance(source, Loaded):
+def _load(source: str | Path | Read | Stream, reading: Reading, remarks: Remarks) -> Iterator[Read]:
+    if isinstance(source, Read):
         yield source
         return
     options: dict[str, Any] = {"max_bytes": reading.max_bytes, "keys": reading.keys}

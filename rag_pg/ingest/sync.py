@@ -1,51 +1,61 @@
-"""Keeps a collection in step with a folder: what changed goes in, what vanished goes out."""
+"""Keeps a collection in step with a location: what changed goes in, what vanished goes out."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rag_pg.db import Database
-from rag_pg.errors import InvalidInput
-from rag_pg.load import display_path, find_files, uri_of
-from rag_pg.types import AddReport, SyncReport
+from rag_pg.load import find_files
+from rag_pg.locations import Item, Location
+from rag_pg.types import AddReport, SyncReport, Unchanged
 
 POLL_SECONDS = 2.0
 
 State = dict[str, tuple[int, int]]
 
 
-def sync_folder(
+def sync_location(
     database: Database,
     collection: str,
-    folder: Path,
-    add: Callable[[Path], AddReport],
+    location: Location,
+    add: Callable[[Iterator[Item]], AddReport],
     *,
     dry_run: bool,
 ) -> SyncReport:
-    """Add what is in `folder`, and delete the documents below its uri that are not there any more.
+    """Add what is at a location, and delete the documents of it that are not there any more.
 
-    A document stays while its file, or a folder above that, cannot be read: so does all when the
-    folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has
-    no document.
+    A document stays while its object, or a folder above that, cannot be read: so does all when the
+    location holds nothing that can be loaded, as when a disk is not mounted. An object that is
+    empty has no document.
 
     Args:
-        add: adds what is in a folder to the collection, or only says what it would add.
+        add: adds what was read to the collection, or only says what it would add.
         dry_run: delete nothing.
-    Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
+    Raises: InvalidInput, LocationUnavailable (it cannot be listed: nothing is deleted).
     """
-    prefix = uri_prefix(folder)
-    stored = [one.uri for one in database.each_document(collection, uri_prefix=prefix)]
-    report = add(folder)
+    stored = {one.uri: one for one in database.synced_documents(collection, location.prefix)}
+    states = {uri: one.sync_state for uri, one in stored.items() if one.sync_state}
+
+    def items() -> Iterator[Item]:
+        for item in location.read(states):
+            if isinstance(item, Unchanged):
+                yield replace(item, document_id=stored[item.uri].document_id)
+            else:
+                yield item
+
+    report = add(items())
     present = set(report.uris)
-    if not present:  # all are empty, as after a disk was full
-        stored = []
-    unread = [failure.uri for failure in report.failures]
+    unread = [failure.uri.rstrip("/") for failure in report.failures]
     gone = [
         uri
         for uri in stored
-        if uri not in present and not any(uri == one or uri.startswith(f"{one}/") for one in unread)
+        if present  # else all are empty, as after a disk was full
+        and uri not in present
+        and location.owns(states.get(uri, {}))
+        and not any(uri == one or uri.startswith(f"{one}/") for one in unread)
     ]
     return SyncReport(
         changed=report.added,
@@ -70,21 +80,6 @@ def changes(
             yield
             before = now
         sleep(seconds)
-
-
-def uri_prefix(folder: Path) -> str:
-    """Return what the uris of a folder's documents begin with. Raises: as `sync_folder`."""
-    if not folder.is_dir():
-        raise InvalidInput(
-            f"{display_path(folder)} is not a folder; name the folder to keep in step with"
-        )
-    uri = uri_of(folder)
-    if uri == ".":
-        raise InvalidInput(
-            "the documents of the working folder cannot be told from others by their uris; "
-            f"go to the folder above it and name it: cd .. and then {folder.resolve().name}"
-        )
-    return uri.rstrip("/") + "/"
 
 
 def _state(folder: Path) -> State:

@@ -5,10 +5,11 @@ Files are found, decoded and read; what they hold comes out as text with metadat
 
 from rag_pg.load.discover import find_files, uri_of
 from rag_pg.load.files import MAX_FILE_BYTES, load_bytes, load_documents, load_file, read_documents
-from rag_pg.load.formats import display_path
+from rag_pg.load.formats import SUPPORTED, display_path
 
 __all__ = [
     "MAX_FILE_BYTES",
+    "SUPPORTED",
     "display_path",
     "find_files",
     "load_bytes",

@@ -35,6 +35,7 @@ from rag_pg.types.document import (
     Skipped,
     Span,
     SyncReport,
+    Unchanged,
 )
 from rag_pg.types.enrichment import Enrichment, EnrichmentEstimate, EnrichmentSize, RulePreview
 from rag_pg.types.evaluation import (
@@ -211,6 +212,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Toolset",
+    "Unchanged",
     "Usage",
     "UsageLine",
     "UsedKey",

@@ -38,6 +38,7 @@ class Loaded:
     notes: Sequence[str] = ()  # what was left out, and why
     original: Original | None = None  # the file, where it is one document
     other_keys: Sequence[str] = ()  # of a record, that became metadata
+    sync_state: Mapping[str, Any] | None = None  # by which a later sync knows the same bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +60,14 @@ class Skipped:
 
     uri: str
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unchanged:
+    """What need not be read, for the document holds it."""
+
+    uri: str
+    document_id: UUID | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -135,7 +135,8 @@ indexed_version  the version whose chunks are searchable; 0: none yet
 given_metadata  what the caller gave, front matter with it; NULL: all of metadata
 enriched  what rules (enrich) and a model (extract) found: fields, version of the settings
 text_since  since when it reads as it does; NULL: of before this was noted
-text_commit  row of rag.version_commits of the transaction that wrote it; NULL: of no history$$),
+text_commit  row of rag.version_commits of the transaction that wrote it; NULL: of no history
+sync_state  by what a sync knows the same bytes; NULL: it was written otherwise since$$),
 ('version_commits',
  'When transactions that wrote versions of documents were committed.
 Kept where a collection keeps versions or answers.',

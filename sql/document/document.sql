@@ -82,7 +82,8 @@ BEGIN
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
             ELSE d.indexed_version END,
         text_since = _since, text_commit = CASE WHEN text_changed
-            THEN rag._version_commit(into_collection) ELSE d.text_commit END
+            THEN rag._version_commit(into_collection) ELSE d.text_commit END,
+        sync_state = NULL
     WHERE d.collection_id = _collection_id AND d.document_id = of_document;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
         UPDATE rag.chunks AS c

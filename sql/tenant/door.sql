@@ -16,9 +16,9 @@ BEGIN ATOMIC
             get_documents,list_documents,list_chunks,get_embeddings,get_original,count_documents,
             facets,select_documents,aggregate_documents,describe_metadata,find_values,
             list_versions,document_at,diff_versions,list_jobs,pending_documents,
-            wait_until_searchable,get_calibration,list_answers,replay_answer}'),
+            wait_until_searchable,_synced_documents,get_calibration,list_answers,replay_answer}'),
         ('writer', '{put_document,put_documents,put_chunks,load_chunks,delete_document,
-            delete_documents,delete_where,merge_metadata,keep_original}')
+            delete_documents,delete_where,merge_metadata,keep_original,_note_synced}')
     ) AS d (runs_as, names), unnest(d.names) AS f (function_name);
 END;
 

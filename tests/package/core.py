@@ -83,6 +83,7 @@ def missing(rag: Rag, folder: Path) -> dict[str, list[str]]:
             lambda: load_bytes("a.txt", "Съешь ещё этих мягких французских булок".encode("cp1251")),
             lambda: load_bytes("a.pdf", b"%PDF-1.4"),
         ],
+        "sources": [lambda: rag.get_collection("docs").sync("memory://shop")],
         "tools": [lambda: rag.get_collection("docs").ask("x", tools=[function_tool(question)])],
         "mcp": [lambda: rag.get_collection("docs").ask("x", tools=[McpTools("stdio:true")])],
         "serve": [lambda: serve("127.0.0.1:0")],

@@ -33,6 +33,7 @@ STATUS: dict[type[RagError], int] = {
     errors.GateFailed: 409,
     errors.NotReady: 409,
     errors.LeaseLost: 409,
+    errors.LocationUnavailable: 502,
     errors.RateLimited: 503,
     errors.DatabaseUnavailable: 503,
     errors.SchemaMismatch: 503,

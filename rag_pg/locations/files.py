@@ -1,0 +1,140 @@
+"""Any store that fsspec reaches as a location: S3, SFTP, archives and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from rag_pg.errors import InvalidInput, LocationUnavailable, RagError
+from rag_pg.extras import extra
+from rag_pg.locations.location import (
+    Choice,
+    Item,
+    Known,
+    Limits,
+    State,
+    is_same,
+    read_object,
+    state_of,
+)
+from rag_pg.locations.secrets import without_secrets
+from rag_pg.types import LoadFailure, Skipped, Unchanged
+
+ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar", ".tgz": "tar", ".tar.bz2": "tar"}
+_REFUSED = ("http", "https", "reference", "dir", "cached", "blockcache", "filecache", "simplecache")
+_CONTENT = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "crc", "sha", "hex")
+_WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "updated", "date_time", "created")
+
+
+class Files:
+    """The supported files below a prefix of a store, or in an archive.
+
+    options: of fsspec's file system, no credentials: it finds those itself, in the environment and
+        in fsspec's own configuration.
+    Raises: InvalidInput, LocationUnavailable.
+    """
+
+    def __init__(self, location: str, limits: Limits, options: Mapping[str, Any]) -> None:
+        self.location = location.rstrip("/")
+        self.prefix = f"{self.location}/"
+        self._limits = limits
+        protocol = location.partition("://")[0] if "://" in location else "file"
+        if "::" in location or protocol in _REFUSED:
+            raise InvalidInput(
+                f"cannot sync {without_secrets(location)}: name one store, e.g. s3://bucket/folder/"
+            )
+        kind = next((k for end, k in ARCHIVES.items() if location.lower().endswith(end)), None)
+        address = f"{kind}://::{location}" if kind else location
+        with extra("sources", error=LocationUnavailable):
+            from fsspec.core import url_to_fs
+            from fsspec.registry import known_implementations, registry
+        if protocol not in registry and protocol not in known_implementations:
+            raise InvalidInput(
+                f"{protocol}:// is no store that fsspec knows; see docs/guides/sources.md"
+            )
+        given = {protocol: dict(options)} if kind else dict(options)
+        with self._explained():
+            self._files, self._root = url_to_fs(address, **given)
+
+    def owns(self, state: State) -> bool:
+        return True
+
+    def read(self, known: Known) -> Iterator[Item]:
+        choice = Choice(self.prefix, self._limits)
+        root = str(self._root).strip("/")
+        for path, info in sorted(self._list().items()):
+            name = path.strip("/").removeprefix(root).strip("/")
+            uri = choice.of(name)
+            if uri is None or not name:
+                continue
+            if not isinstance(uri, str):
+                yield uri
+                continue
+            tag = _tag(info)
+            if is_same(known.get(uri), tag):
+                yield Unchanged(uri=uri)
+                continue
+            try:
+                data = self._data(path, info)
+            except Exception as exc:  # of whichever library
+                error = f"cannot be read: {_reason(exc)}; it is tried again by the next sync"
+                yield LoadFailure(uri=uri, error=error)
+                continue
+            state = state_of(tag) if tag else None
+            if not data:
+                yield Skipped(uri=uri, reason="empty")
+            else:
+                yield from read_object(name, uri, data, self._limits, state)
+
+    def _list(self) -> dict[str, dict[str, Any]]:
+        with self._explained():
+            self._files.invalidate_cache()
+            if not self._files.isdir(self._root):
+                raise FileNotFoundError("there is no such folder")
+            found = self._files.find(self._root, detail=True)
+        return {path: info for path, info in found.items() if info.get("type") == "file"}
+
+    def _data(self, path: str, info: Mapping[str, Any]) -> bytes:
+        if info.get("size") == 0:
+            return b""
+        data: bytes = self._files.cat_file(path, start=0, end=self._limits.max_bytes + 1)
+        return data
+
+    def _explained(self) -> _Explained:
+        return _Explained(self.location)
+
+
+class _Explained:
+    """Whatever a library raises within the block becomes an error that names the location."""
+
+    def __init__(self, location: str) -> None:
+        self._location = location
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
+        if not isinstance(exc, Exception) or isinstance(exc, RagError):
+            return
+        shown = without_secrets(self._location)
+        if isinstance(exc, ImportError):
+            raise LocationUnavailable(
+                f"{shown} needs a library that is not installed: {_reason(exc)}"
+            ) from None
+        raise LocationUnavailable(f"{shown} cannot be listed: {_reason(exc)}") from None
+
+
+def _reason(exc: BaseException) -> str:
+    return without_secrets(str(exc)) or type(exc).__name__
+
+
+def _tag(info: Mapping[str, Any]) -> str:
+    """Return what changes with an object's bytes, "" where the store does not tell."""
+    for names in (_CONTENT, _WRITTEN):
+        for name in names:
+            value = info.get(name)
+            if value not in (None, ""):
+                shown = value.isoformat() if isinstance(value, datetime) else str(value)
+                return f"{name} {shown} {info.get('size')}"
+    return ""

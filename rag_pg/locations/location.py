@@ -1,0 +1,96 @@
+"""What a sync asks of a location, and what all kinds of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rag_pg.load import SUPPORTED, read_documents
+from rag_pg.text import clean_text
+from rag_pg.types import Loaded, LoadFailure, Skipped, Unchanged
+from rag_pg.version import __version__
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+State = Mapping[str, Any]
+Known = Mapping[str, State]  # uri -> what was noted with its document
+Item = Loaded | LoadFailure | Skipped | Unchanged
+
+
+class Location(Protocol):
+    """Where documents come from. prefix: what the uris of all of them begin with."""
+
+    prefix: str
+
+    def read(self, known: Known) -> Iterator[Item]:
+        """Yield all that is there: Unchanged where `known` tells so. What is not yielded is gone,
+        unless it lies at or below the uri of a failure.
+
+        Raises: LocationUnavailable (it cannot be listed), InvalidInput.
+        """
+
+    def owns(self, state: State) -> bool:
+        """Whether a document below the prefix, with this state, is deleted when it is gone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """max_bytes: of one object. exclude: patterns as in .gitignore."""
+
+    max_bytes: int
+    exclude: Sequence[str] = ()
+
+
+def state_of(tag: str, **others: object) -> dict[str, Any]:
+    """Return what is noted of bytes that were read: another release may read more out of them."""
+    return {"tag": tag, "release": __version__, **others}
+
+
+def is_same(state: State | None, tag: str) -> bool:
+    return bool(tag and state and (state.get("tag"), state.get("release")) == (tag, __version__))
+
+
+def noted(item: Item, uri: str, state: State | None, **metadata: str) -> Item:
+    """Return an item of the object `uri`, with its state where it is the one document in it."""
+    if not isinstance(item, Loaded):
+        return item
+    return replace(
+        item,
+        metadata={**item.metadata, **metadata},
+        sync_state=state if item.uri == uri else None,
+    )
+
+
+def read_object(
+    name: str, uri: str, data: bytes, limits: Limits, state: State | None, **metadata: str
+) -> Iterator[Item]:
+    """Yield the documents in an object's bytes; the suffix of `name` says what it is."""
+    for item in read_documents(Path(name), uri, data, max_bytes=limits.max_bytes):
+        yield noted(item, uri, state, **metadata)
+
+
+class Choice:
+    """Which names below a location are read."""
+
+    def __init__(self, prefix: str, limits: Limits) -> None:
+        from pathspec import GitIgnoreSpec  # a search needs none
+
+        self._prefix = prefix
+        self._without: GitIgnoreSpec = GitIgnoreSpec.from_lines(limits.exclude)
+
+    def of(self, name: str) -> str | LoadFailure | Skipped | None:
+        """Return the uri of a name, why it has none, that it is of a type which is passed over, or
+        None for what is left out: hidden and excluded names."""
+        path = PurePosixPath(name)
+        if any(part.startswith(".") for part in path.parts) or self._without.match_file(name):
+            return None
+        uri = self._prefix + name
+        if clean_text(uri)[1] or not uri.isprintable():
+            shown = uri.encode("ascii", "backslashreplace").decode()
+            return LoadFailure(uri=shown, error="this name cannot be stored; rename it")
+        if not name.lower().endswith(SUPPORTED):
+            return Skipped(uri=uri, reason=path.suffix.lower() or "no suffix")
+        return uri

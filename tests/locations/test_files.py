@@ -1,0 +1,221 @@
+"""Stores that fsspec reaches, archives and folders: what changed is read, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from rag_pg import InvalidInput, LocationUnavailable, Rag
+from rag_pg.client import Collection
+
+OLD = 1_700_000_000
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.collection("docs", model="hash:32")
+
+
+@pytest.fixture
+def store() -> Iterator[Any]:
+    files = fsspec.filesystem("memory")
+    files.pipe({"/shop/a.md": b"# A\n\nRed fish.", "/shop/deep/b.txt": b"Blue fish."})
+    files.pipe({"/shop/.hidden.md": b"x", "/shop/logo.bin": b"x", "/shop/empty.md": b""})
+    files.pipe("/other/a.md", b"Not of the shop.")
+    yield files
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of which bytes were read."""
+    found: list[str] = []
+    read = MemoryFileSystem.cat_file
+
+    def cat_file(self: Any, path: str, **options: Any) -> Any:
+        found.append(path)
+        return read(self, path, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+    return found
+
+
+def uris(docs: Collection) -> list[str]:
+    return [one.uri for one in docs.list()]
+
+
+def counts(report: Any) -> tuple[int, int, int, int]:
+    return (report.changed, report.unchanged, report.deleted, len(report.failures))
+
+
+def test_only_what_changed_is_read(docs: Collection, store: Any, reads: list[str]) -> None:
+    first = docs.sync("memory://shop")
+    assert counts(first) == (2, 0, 0, 0)
+    assert dict(first.skipped) == {".bin": 1, "empty": 1}
+    assert uris(docs) == ["memory://shop/a.md", "memory://shop/deep/b.txt"]
+    reads.clear()
+    assert counts(docs.sync("memory://shop/")) == (0, 2, 0, 0)
+    assert reads == []
+    store.pipe("/shop/a.md", b"# A\n\nGreen fish.")
+    store.pipe("/shop/new.md", b"New.")
+    store.rm("/shop/deep/b.txt")
+    dry = docs.sync("memory://shop", dry_run=True)
+    assert counts(dry) == (2, 0, 1, 0)
+    reads.clear()
+    assert counts(docs.sync("memory://shop")) == (2, 0, 1, 0)
+    assert reads == ["/shop/a.md", "/shop/new.md"]
+    assert docs.get("memory://shop/a.md").content.endswith("Green fish.")
+    assert docs.get("memory://shop/a.md").metadata == {}
+
+
+def test_what_others_wrote_since_is_read_again(
+    docs: Collection, store: Any, reads: list[str]
+) -> None:
+    docs.sync("memory://shop")
+    docs.add({"uri": "memory://shop/a.md", "content": "Overwritten."})
+    docs.delete("memory://shop/deep/b.txt")
+    reads.clear()
+    assert counts(docs.sync("memory://shop")) == (2, 0, 0, 0)
+    assert reads == ["/shop/a.md", "/shop/deep/b.txt"]
+    assert docs.get("memory://shop/a.md").content == "# A\n\nRed fish."
+
+
+def test_a_listing_that_fails_deletes_nothing(
+    docs: Collection, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.sync("memory://shop")
+
+    def find(self: Any, path: str, **options: Any) -> Any:
+        raise OSError("page 2 was not answered")
+
+    monkeypatch.setattr(MemoryFileSystem, "find", find)
+    with pytest.raises(LocationUnavailable, match="memory://shop cannot be listed: page 2"):
+        docs.sync("memory://shop")
+    monkeypatch.undo()
+    store.rm("/shop", recursive=True)
+    with pytest.raises(LocationUnavailable, match="there is no such folder"):
+        docs.sync("memory://shop")
+    assert len(uris(docs)) == 2
+
+
+def test_an_object_that_fails_stays_and_stops_no_other(
+    docs: Collection, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs.sync("memory://shop")
+    store.pipe({"/shop/a.md": b"New a.", "/shop/deep/b.txt": b"New b."})
+    read = MemoryFileSystem.cat_file
+
+    def cat_file(self: Any, path: str, **options: Any) -> Any:
+        if path.endswith("a.md"):
+            raise PermissionError("AccessDenied")
+        return read(self, path, **options)
+
+    monkeypatch.setattr(MemoryFileSystem, "cat_file", cat_file)
+    report = docs.sync("memory://shop")
+    assert counts(report) == (1, 0, 0, 1)
+    assert "AccessDenied" in report.failures[0].error
+    assert docs.get("memory://shop/a.md").content.endswith("Red fish.")
+    monkeypatch.undo()
+    assert counts(docs.sync("memory://shop")) == (1, 1, 0, 0)
+
+
+def pack(path: Path, files: dict[str, bytes]) -> None:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+        return
+    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(data), len(data) * 7
+            tar.addfile(info, io.BytesIO(data))
+
+
+@pytest.mark.parametrize("name", ["handbook.zip", "handbook.tar", "handbook.tar.gz"])
+def test_an_archive_is_a_folder(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"a.md": b"Red fish.", "deep/b.md": b"Blue.", "../out.md": b"Above."}
+    pack(Path(name), files)
+    assert counts(docs.sync(name)) == (2, 0, 0, 0)
+    assert uris(docs) == [f"{name}/a.md", f"{name}/deep/b.md"]
+    pack(Path(name), {"a.md": b"Green fish.", "deep/c.md": b"C."})
+    assert counts(docs.sync(name)) == (2, 0, 1, 0)
+    assert counts(docs.sync(name)) == (0, 2, 0, 0)
+
+
+def test_a_folder_reads_what_its_files_say_has_changed(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("notes/a.md")
+    path.parent.mkdir()
+    path.write_text("One.")
+    os.utime(path, (OLD, OLD))
+    docs.sync("notes")
+    read: list[str] = []
+    monkeypatch.setattr(
+        "rag_pg.locations.folder.load_documents",
+        lambda path, uri, **options: read.append(uri) or iter(()),
+    )
+    assert counts(docs.sync("notes")) == (0, 1, 0, 0)
+    assert read == []
+    path.write_text("Two.")  # as long, and with the time of the first
+    os.utime(path, (OLD, OLD))
+    docs.sync("notes", dry_run=True)
+    assert read == ["notes/a.md"]
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("location", "options", "message"),
+    [
+        ("s3://key:PASSWORD@bucket/x", {}, "a user's name or password"),
+        ("https://ghp_PASSWORD@host/x", {}, "a user's name or password"),
+        ("git+https://user:PASSWORD@host/x", {}, "a user's name or password"),
+        ("s3://bucket/x?X-Amz-Signature=PASSWORD", {}, "holds X-Amz-Signature, a credential"),
+        ("abfs://box/x?sv=1&sig=PASSWORD", {}, "holds sig, a credential"),
+        ("memory://shop", {"secret": "PASSWORD"}, "option secret is a credential"),
+        ("memory://shop", {"a": {"aws_secret_access_key": "PASSWORD"}}, "is a credential"),
+        ("memory://shop", {"endpoint_url": "http://u:PASSWORD@h"}, "name or password"),
+        ("simplecache::s3://PASSWORD", {}, "name one store"),
+        ("zip://::http://10.0.0.1/PASSWORD.zip", {}, "name one store"),
+        ("reference://PASSWORD", {}, "name one store"),
+        ("nothing://PASSWORD", {}, "nothing:// is no store"),
+    ],
+)
+def test_what_holds_a_credential_or_hides_another_store_is_refused(
+    docs: Collection, location: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message) as caught:
+        docs.sync(location, options=options)
+    if "credential" in message or "password" in message:
+        assert "PASSWORD" not in str(caught.value)
+
+
+def test_no_secret_of_the_environment_is_told_or_kept(
+    docs: Collection, store: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2hunter2")
+
+    def find(self: Any, path: str, **options: Any) -> Any:
+        raise OSError("GET https://user:pw1234@h/x?sig=hunter2hunter2 with hunter2hunter2: 403")
+
+    monkeypatch.setattr(MemoryFileSystem, "find", find)
+    with pytest.raises(LocationUnavailable) as caught:
+        docs.sync("memory://shop")
+    assert str(caught.value) == "memory://shop cannot be listed: GET https://…@h/x?… with …: 403"
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+    assert "hunter2" not in caplog.text
