@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
-
-import numpy as np
 
 from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts, is_refuted
 from rag_pg.answer.statements import Statement, read_statements
@@ -15,7 +12,7 @@ from rag_pg.answer.talk import Talk
 from rag_pg.answer.veto import foreign_names
 from rag_pg.protocols import Embedder
 from rag_pg.text import drop_near_duplicates, words
-from rag_pg.types import CheckedQuote, Citation, ToolResult, Vectors
+from rag_pg.types import CheckedQuote, Citation, ToolResult
 
 Locate = Callable[[Sequence[Citation]], Sequence[tuple[Citation, CheckedQuote | None]]]
 
@@ -63,7 +60,7 @@ class Judge:
         self._known = {word for text in texts for word in words(text)}
         self._talk = Talk(self._known)
         self._question = question
-        self._embedder = _once(embedder)
+        self._embedder = embedder
         self._denied = [_plain(s.claim) for text in denied for s in read_statements(text)]
         self.locate = locate
         self._found: dict[tuple[str, bool], Grounded] = {}
@@ -183,36 +180,3 @@ def _name(source: Citation | ToolResult) -> tuple[int, object]:
 
 def _plain(claim: str) -> str:
     return claim.strip("*_ \t").rstrip(".!。")
-
-
-class _Remembered:
-    """An embedder that embeds each text once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._vectors: dict[str, Vectors] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._embedder, name)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if new:
-            self._vectors |= zip(new, self._embedder.embed_documents(new), strict=True)
-        return np.array([self._vectors[text] for text in texts])
-
-
-def _once(
-    open_embedder: Callable[[], Embedder | None] | None,
-) -> Callable[[], Embedder | None] | None:
-    if open_embedder is None:
-        return None
-    opened: list[Embedder | None] = []
-
-    def embedder() -> Embedder | None:
-        if not opened:
-            found = open_embedder()
-            opened.append(None if found is None else cast("Embedder", _Remembered(found)))
-        return opened[0]
-
-    return embedder

@@ -111,7 +111,7 @@ class Retriever:
 
         Raises: CollectionMismatch, ModelUnavailable.
         """
-        return self._searcher.embedder
+        return self._searcher.remembering
 
     def scorer(self, hits: Sequence[Hit]) -> Scorer | None:
         """Return the reranker that has put hits into their order, but for a language model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from rag_pg.cache import Entries
 from rag_pg.db import Database
@@ -10,7 +11,7 @@ from rag_pg.deadline import call_within, current_scope
 from rag_pg.protocols import Embedder
 from rag_pg.providers import Models
 from rag_pg.search.rewrite import Variant
-from rag_pg.search.vectors import QueryVectors
+from rag_pg.search.vectors import QueryVectors, Remembering
 from rag_pg.types import CollectionInfo, Vectors
 
 
@@ -23,6 +24,7 @@ class ActiveSpace:
         self._database, self._models = database, models
         self._embedder: Embedder | None = None
         self._vectors: QueryVectors | None = None
+        self._remembering: Remembering | None = None
 
     @property
     def embedder(self) -> Embedder:
@@ -35,14 +37,24 @@ class ActiveSpace:
             )
         return self._embedder
 
+    @property
+    def remembering(self) -> Embedder:
+        """The embedder, which remembers recent texts. Raises: as `embedder`."""
+        if self._remembering is None:
+            self._remembering = Remembering(self.embedder, self._query_vectors())
+        return cast("Embedder", self._remembering)
+
+    def _query_vectors(self) -> QueryVectors:
+        if self._vectors is None:
+            self._vectors = QueryVectors(self.embedder)
+        return self._vectors
+
     def embed(self, variants: Sequence[Variant], entries: Entries | None) -> list[Vectors]:
         """Return float32 (dimensions,) for each variant. Raises: as the embedder, and as opening
         it."""
-        if self._vectors is None:
-            self._vectors = QueryVectors(self.embedder)
-        return self._vectors.embed(variants, entries)
+        return self._query_vectors().embed(variants, entries)
 
     def refresh(self) -> None:
         """Read the settings again, after another space was activated."""
         self.info = self._database.get_collection(self.info.name)
-        self._embedder = self._vectors = None
+        self._embedder = self._vectors = self._remembering = None

@@ -92,6 +92,11 @@ class Searcher:
         """The active space's. Raises CollectionMismatch, ModelUnavailable."""
         return self._space.embedder
 
+    @property
+    def remembering(self) -> Embedder:
+        """The same, which remembers the vectors of recent texts. Raises: as `embedder`."""
+        return self._space.remembering
+
     def refresh(self) -> None:
         """Read the settings again, after another space was activated or a field declared."""
         self._space.refresh()

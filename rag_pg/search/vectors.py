@@ -1,9 +1,11 @@
-"""The vectors that a search asks by: of its queries in one batch, the recent ones remembered."""
+"""The vectors that a search asks by: of its queries in one batch, the recent ones remembered; and
+those of recent texts, for what compares the sentences of passages with questions."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
 
 REMEMBERED = 1024
+REMEMBERED_TEXTS = 4096  # 6 MB of vectors with 384 dimensions
 
 
 class QueryVectors:
@@ -86,6 +89,41 @@ class QueryVectors:
             vectors = embed_documents(self._embedder, [v.passage or "" for v in passages])
             made |= zip(passages, vectors, strict=True)
         return made
+
+
+class Remembering:
+    """An embedder that embeds a text once while it remembers it: questions find the same passages.
+    Several threads may ask at once.
+
+    Args:
+        queries: the vectors of queries by the same embedder.
+    """
+
+    def __init__(self, embedder: Embedder, queries: QueryVectors) -> None:
+        self._embedder, self._queries = embedder, queries
+        self._known: dict[bytes | None, Vectors] = {}
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._queries.embed([Variant(query=text)])[0]
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        keys = [digest(text) for text in texts]  # what is erased leaves no text here
+        with self._lock:
+            known = {key: self._known[key] for key in keys if key in self._known}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            vectors = self._embedder.embed_documents(list(new.values()))
+            made = dict(zip(new, vectors, strict=True))
+            known |= made
+            with self._lock:
+                self._known |= made
+                while len(self._known) > REMEMBERED_TEXTS:
+                    del self._known[next(iter(self._known))]
+        return np.array([known[key] for key in keys]).reshape(len(texts), -1)
 
 
 def _key(embedder: Embedder, variant: Variant) -> bytes:

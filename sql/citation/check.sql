@@ -22,6 +22,51 @@ COMMENT ON FUNCTION rag._may_hold IS
 $$Whether it is worth while to look for a quotation in a text: it has its longest word.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._read_chunk(collection_id integer, chunk_key bigint,
+    OUT document_id uuid, OUT ordinal integer, OUT content text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT c.document_id, c.ordinal, c.content INTO document_id, ordinal, content
+    FROM rag.chunks AS c
+    WHERE c.collection_id = _read_chunk.collection_id AND c.chunk_id = chunk_key;
+END
+$$;
+
+COMMENT ON FUNCTION rag._read_chunk IS
+$$What a citation needs of a chunk; NULL for none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._read_beside(collection_id integer, chunk_key bigint,
+    document_key uuid, about integer, others bigint[],
+    OUT chunk_keys bigint[], OUT contents text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+    SELECT array_agg(c.chunk_id ORDER BY d.distance, c.chunk_id),
+        array_agg(c.content ORDER BY d.distance, c.chunk_id)
+    INTO chunk_keys, contents
+    FROM rag.chunks AS c
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN c.chunk_id = ANY (others) THEN -1 ELSE abs(c.ordinal - about) END
+    ) AS d (distance)
+    WHERE c.collection_id = _read_beside.collection_id AND c.chunk_id <> chunk_key
+        AND (cardinality(others) > 0 AND c.chunk_id = ANY (others)
+            OR c.document_id = document_key AND c.ordinal BETWEEN about - 4 AND about + 4);
+END
+$$;
+
+COMMENT ON FUNCTION rag._read_beside IS
+$$The chunks in which a quotation of one may stand: others, then up to 4 before and after it, the
+nearest first.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.check_citation(
     collection text,
     chunk_id bigint,
@@ -32,11 +77,11 @@ CREATE OR REPLACE FUNCTION rag.check_citation(
     OUT found_in bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = auto
 AS $$
 DECLARE
     _collection_id integer := (rag._require_collection(check_citation.collection)).collection_id;
-    _chunk record;
+    _chunk CONSTANT record := rag._read_chunk(_collection_id, check_citation.chunk_id);
     _found record;
     _other record;
     _compared integer := 0;
@@ -44,16 +89,13 @@ BEGIN
     IF quote IS NULL THEN
         RAISE EXCEPTION 'the quote is NULL' USING ERRCODE = 'RG001', HINT = 'pass a text';
     END IF;
-    SELECT c.document_id, c.ordinal, c.content INTO _chunk
-    FROM rag.chunks AS c
-    WHERE c.collection_id = _collection_id AND c.chunk_id = check_citation.chunk_id;
-    IF NOT FOUND THEN
+    IF _chunk.content IS NULL THEN
         RAISE EXCEPTION 'collection ''%'' has no chunk %', check_citation.collection,
             coalesce(check_citation.chunk_id::text, 'NULL')
         USING ERRCODE = 'RG002',
             HINT = 'chunks get new ids when their text changes; search again';
     END IF;
-    SELECT l.* INTO _found FROM rag._locate_quote(_chunk.content, check_citation.quote) AS l;
+    _found := rag._locate_quote(_chunk.content, check_citation.quote);
     status := _found.status;
     start := _found.start;
     stop := _found.stop;
@@ -79,7 +121,7 @@ BEGIN
         _compared := _compared + 1;
         CONTINUE WHEN _compared > 10
             AND NOT rag._may_hold(_other.content, check_citation.quote);
-        SELECT l.* INTO _found FROM rag._locate_quote(_other.content, check_citation.quote) AS l;
+        _found := rag._locate_quote(_other.content, check_citation.quote);
         IF _found.status IN ('exact', 'normalised') THEN
             status := 'superseded';
             start := NULL;
@@ -89,29 +131,17 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
-    FOR _other IN
-        SELECT o.chunk_id, o.content
-        FROM (
-            SELECT c.chunk_id, c.content, -1 AS distance
-            FROM rag.chunks AS c
-            WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (others[:50])
-            UNION ALL
-            (SELECT c.chunk_id, c.content, abs(c.ordinal - _chunk.ordinal)
-            FROM rag.chunks AS c
-            WHERE c.collection_id = _collection_id AND c.document_id = _chunk.document_id
-                AND c.ordinal BETWEEN _chunk.ordinal - 4 AND _chunk.ordinal + 4)
-        ) AS o
-        WHERE o.chunk_id <> check_citation.chunk_id
-        ORDER BY o.distance, o.chunk_id
-    LOOP
-        CONTINUE WHEN NOT rag._may_hold(_other.content, check_citation.quote);
-        SELECT l.* INTO _found FROM rag._locate_quote(_other.content, check_citation.quote) AS l;
+    _other := rag._read_beside(_collection_id, check_citation.chunk_id, _chunk.document_id,
+        _chunk.ordinal, others[:50]);
+    FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP
+        CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote);
+        _found := rag._locate_quote(_other.contents[_number], check_citation.quote);
         IF _found.status IN ('exact', 'normalised') THEN
             status := 'misattributed';
             start := _found.start;
             stop := _found.stop;
             similarity := 1;
-            found_in := _other.chunk_id;
+            found_in := _other.chunk_keys[_number];
             RETURN;
         END IF;
     END LOOP;

@@ -25,27 +25,38 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    -- figures and letters, which stay
+    _kept CONSTANT int4multirange := '{[48,58),[65,91),[97,123),[192,592),[1024,1328),[1488,1515),'
+        '[1568,1611),[2308,2362),[13312,40960),[44032,55204)}'::int4multirange;
     _space CONSTANT text := rag._unseen();
     -- quotation marks and brackets
     _marks CONSTANT text := E'"''`|\\u00AB\\u00B4\\u00BB\\u02B9\\u02BB-\\u02BD\\u055A\\u05F3'
         '\\u05F4\\u2018-\\u201F\\u2032\\u2033\\u2035\\u2036\\u2039\\u203A\\u3008-\\u3011'
         '\\u3014-\\u301B\\u301D-\\u301F\\uA78C\\uFF02\\uFF07\\uFF40';
     _dots CONSTANT text := E'\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]';
-    -- emphasis of the whole
-    _bare CONSTANT text := CASE WHEN left(ltrim(quote), 1) IN ('*', '_') THEN regexp_replace(quote,
-        E'^\\s*(\\*{1,3}|_{1,3})([^\\s*_][^*_]*[^\\s*_])\\1\\s*$', E'\\2') ELSE quote END;
+    _core text := quote;
 BEGIN
-    RETURN regexp_replace(regexp_replace(_bare,
+    IF left(ltrim(_core), 1) IN ('*', '_') THEN  -- emphasis of the whole
+        _core := regexp_replace(_core,
+            E'^\\s*(\\*{1,3}|_{1,3})([^\\s*_][^*_]*[^\\s*_])\\1\\s*$', E'\\2');
+    END IF;
+    _core := ltrim(_core, E' \n"''');
+    IF NOT _kept @> ascii(_core) THEN
         -- -5, $5 and (5) say what 5 does not
-        '^(?:[' || _space || _marks || E'{\\uFF3B\\u2022\\u2023\\u25AA-\\u25CF]'
-        '|\\.{3}(?!\\.)|\\.{4,}(?![0-9.])|'
-        || _dots || E'|[\\[(\\uFF08](?![^0-9A-Za-z]?[0-9.,]+[\\])\\uFF09])|#{1,6}(?=[' || _space
-        || E'])|[>*+\\u2010-\\u2015-](?=[' || _space || ']+[^' || _space
-        || E'0-9.,$\\u00A2-\\u00A5\\u20A0-\\u20CF]))+', ''),
-        '(?:[' || _space || _marks || E'\\])}\\uFF09\\uFF3D.,;:!?\\u2026\\u3001\\u3002'
-        '\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4'
-        '\\u0964\\u0965\\u0589]|'
-        || _dots || '|(?<=[' || _space || '])' || rag._dash() || ')+$', '');
+        _core := regexp_replace(_core, '^(?:[' || _space || _marks
+            || E'{\\uFF3B\\u2022\\u2023\\u25AA-\\u25CF]|\\.{3}(?!\\.)|\\.{4,}(?![0-9.])|' || _dots
+            || E'|[\\[(\\uFF08](?![^0-9A-Za-z]?[0-9.,]+[\\])\\uFF09])|#{1,6}(?=[' || _space
+            || E'])|[>*+\\u2010-\\u2015-](?=[' || _space || ']+[^' || _space
+            || E'0-9.,$\\u00A2-\\u00A5\\u20A0-\\u20CF]))+', '');
+    END IF;
+    _core := rtrim(_core, E' \n"''.,;:!?');
+    IF NOT _kept @> ascii(right(_core, 1)) THEN
+        _core := regexp_replace(_core, '(?:[' || _space || _marks
+            || E'\\])}\\uFF09\\uFF3D.,;:!?\\u2026\\u3001\\u3002\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01'
+            '\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589]|'
+            || _dots || '|(?<=[' || _space || '])' || rag._dash() || ')+$', '');
+    END IF;
+    RETURN _core;
 END
 $$;
 
@@ -122,7 +133,8 @@ an amount of two units (5 h 30 min) of a form.$$;
 CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN shape ~ E'[^ BUN(),]\x03[^ BUN(),]'
+RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
+    AND strpos(' BUN(),', left(split_part(shape, E'\x03', 2), 1)) = 0
     AND shape !~ E'(^|[ BUN(),])(?:[:;?''*_-]|[.!]{2,})+\x03[^0$+%.-]'
         '|\x03[.:;!?''*_]+($|[ BUN(),])|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
     OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,[+$-]*0'
@@ -144,16 +156,22 @@ RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _before CONSTANT text := split_part(shape, E'\x03', 1);
+    _quoted CONSTANT text := split_part(shape, E'\x03', 2);
+    _first CONSTANT text := left(_quoted, 1);
 BEGIN
     RETURN rag._is_inside(shape)
-        OR shape ~ E'[^ ]\x03,0|0\x03'''  -- ,5 is a number, and 5' are feet
-        OR shape ~ E'0[^\x03]*\x03.*0'
+        -- ,5 is a number, and 5' are feet
+        OR left(_quoted, 2) = ',0' AND right(_before, 1) NOT IN ('', ' ')
+        OR _first = '''' AND right(_before, 1) = '0'
+        OR strpos(_before, '0') > 0 AND strpos(_quoted, '0') > 0
             AND rag._parts_range(right(before, 40) || E'\x03' || left(quoted, 40))
         -- an ordinal of Chinese, a section, a sign in words
-        OR shape ~ E'\x03[N0]' AND before ~ '(第|§|minus|минус) ?$'
+        OR _first IN ('N', '0') AND before ~ '(第|§|minus|минус) ?$'
         OR right(before, 1) <> ' ' AND before <> '' AND rag._is_mark(quoted)
         -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
-        OR ascii(right(rtrim(before), 1)) >= 3584 AND shape ~ E'\x03[^ B(),]' AND before ~ (
+        OR ascii(right(rtrim(before), 1)) >= 3584 AND strpos(' B(),', _first) = 0 AND before ~ (
             E'([\\u4E0D\\u672A\\u6CA1\\u6C92\\u975E\\u65E0\\u7121\\u52FF\\u83AB\\u5F17\\u6BCB'
             '\\u522B\\u5225\\u5426]|\\u0E44\\u0E21\\u0E48|\\u0E21\\u0E34|\\u0E2D\\u0E22'
             '\\u0E48\\u0E32'
@@ -173,22 +191,26 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _next CONSTANT text := left(ltrim(split_part(shape, E'\x03', 2)), 1);
+    _quoted CONSTANT text := split_part(shape, E'\x03', 1);
+    _after CONSTANT text := split_part(shape, E'\x03', 2);
+    _next CONSTANT text := left(ltrim(_after), 1);
 BEGIN
     RETURN rag._is_inside(shape)
             -- the mark of a note is no part of the word before it; 20 metre² is one
-            AND shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}\x03'
-                '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])'
+            AND (_next NOT IN ('^', '+') OR shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}'
+                '\x03'
+                '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])')
         OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
         -- ca n't, as some programs leave it
         OR left(after, 4) LIKE ' %''t%' AND after ~ '^ n?''t([^a-z]|$)'
         -- feet and inches, where no quotation has begun that it could end
         OR left(after, 1) IN ('''', '"') AND strpos(shape, E'0\x03') > 0
             AND strpos(quoted, left(after, 1)) = 0
-        OR shape ~ E'0[^\x03]*\x03.*0'
+        OR strpos(_quoted, '0') > 0 AND strpos(_after, '0') > 0
             AND rag._parts_range(right(quoted, 40) || E'\x03' || left(after, 40))
         -- a number without its unit
-        OR shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
+        OR right(_quoted, 1) IN ('0', '^')
+            AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
             ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
             AND (_next IN ('U', 'N')
                 OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))
@@ -197,7 +219,7 @@ BEGIN
         OR rag._is_mark(after)
         -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
         -- or half of a syllable
-        OR ascii(after) >= 4096 AND shape ~ E'[^ B(),]\x03U' AND after ~ (
+        OR left(_after, 1) = 'U' AND strpos(' B(),', right(_quoted, 1)) = 0 AND after ~ (
             E'^([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
             '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
             '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
@@ -236,10 +258,19 @@ DECLARE
         ' mill\u00F3n millon euro euros dollar dollars pound pounds cent cents Euro Dollar'
         ' Cent ';
     _letters CONSTANT text := E'([^\\x01-#%-@[-`{-\\x7F]+)';  -- and $
-    _head CONSTANT text := regexp_replace(before, '[*_' || rag._unseen() || ']+$', '');
-    _tail CONSTANT text := regexp_replace(after, '^[*_' || rag._unseen() || ']+', '');
+    _mark CONSTANT text := E'[^0-9A-Za-z\x03\u00B5\u00C0-\u02B8\u0370-\u052F\u0590-\u167F'
+        '\u1681-\u1FFF\u3040-\uD7FF]*';
+    _head text;
+    _tail text;
     _word text;
 BEGIN
+    -- a figure beside the edge, or but for marks and what is not seen
+    IF right(before, 12) || E'\x03' || left(after, 12)
+            !~ ('[0-9]' || _mark || E'\x03|\x03' || _mark || '[0-9]') THEN
+        RETURN false;
+    END IF;
+    _head := regexp_replace(before, '[*_' || rag._unseen() || ']+$', '');
+    _tail := regexp_replace(after, '^[*_' || rag._unseen() || ']+', '');
     IF ascii(right(_head, 1)) BETWEEN 48 AND 57 THEN
         _word := ' ' || substring(_tail, '^' || _letters || '(?![0-9])') || ' ';
         IF strpos(_units, _word) + strpos(_currencies, _word) > 0
@@ -280,54 +311,62 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     seen CONSTANT integer := 12;  -- characters beside it that tell what it is cut from
-    _mark CONSTANT text := E'[^0-9A-Za-z\x03\u00B5\u00C0-\u02B8\u0370-\u052F\u0590-\u167F'
-        '\u1681-\u1FFF\u3040-\uD7FF]*';
-    _number CONSTANT text := '[0-9]' || _mark || E'\x03|\x03' || _mark || '[0-9]';
     _slice text := substr(original, start + 1, stop - start);
-    _before text;
-    _after text;
+    _before text := substr(original, greatest(0, start - seen) + 1, least(start, seen));
+    _after text := substr(original, stop + 1, seen);
     _width integer := 48;
     _parts text[];
-    _shapes text[];
 BEGIN
+    IF _before || E'\x03' || left(_slice, seen) !~ ('^(?:|' || rag._prose() || '['
+            || rag._prose_letter() || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03['
+            || rag._prose_letter() || ']' || rag._prose() || '$') THEN
+        LOOP
+            _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
+            EXIT WHEN _width >= start OR length(rag._quote_skeleton(_before)) >= seen;
+            _width := _width * 8;
+        END LOOP;
+        IF strpos('0123456789$', left(_slice, 1)) > 0 AND _before ~ E'[-*+>][\\t ]+$' THEN
+            -- the mark of a list or of a block quote is no sign
+            _before := regexp_replace(
+                substr(original, greatest(0, start - 400) + 1, least(start, 400)),
+                E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
+                '[\\t >]*[-*+>][\\t ]+$', E'\\1');
+        END IF;
+        _parts := string_to_array(
+            rag._quote_form(_before || E'\x03' || left(_slice, 80)), E'\x03');
+        IF rag._parts_amount(right(_before, seen), left(_slice, seen))
+            OR rag._begins_inside(_parts[1], _parts[2],
+                rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40))) THEN
+            RETURN true;
+        END IF;
+    END IF;
+    IF right(_slice, seen) || E'\x03' || _after ~ ('^' || rag._prose() || '['
+            || rag._prose_letter() || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+['
+            || rag._prose_letter() || ']{2}' || rag._prose() || ')$') THEN
+        RETURN false;
+    END IF;
+    _width := 48;
     LOOP
-        _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
         _after := substr(original, stop + 1, _width);
-        EXIT WHEN (_width >= start OR length(rag._quote_skeleton(_before)) >= seen)
-            AND (length(_after) < _width OR length(rag._quote_skeleton(_after)) >= seen);
+        EXIT WHEN length(_after) < _width OR length(rag._quote_skeleton(_after)) >= seen;
         _width := _width * 8;
     END LOOP;
-    IF strpos('0123456789$', left(_slice, 1)) > 0 AND _before ~ E'[-*+>][\\t ]+$' THEN
-        -- the mark of a list or of a block quote is no sign
-        _before := regexp_replace(substr(original, greatest(0, start - 400) + 1, least(start, 400)),
-            E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
-            '[\\t >]*[-*+>][\\t ]+$', E'\\1');
-    END IF;
     IF left(_after, 2) = '](' THEN  -- behind the text of a link
         _after := regexp_replace(_after, E'^\\]\\([^ ()]*[/#.:][^ ()]*(?:[)]|$)', '');
     END IF;
-    IF right(_before, 12) || E'\x03' || left(_slice, 12) ~ _number
-            AND rag._parts_amount(right(_before, 12), left(_slice, 12))
-        OR right(_slice, 12) || E'\x03' || left(_after, 12) ~ _number
-            AND (rag._parts_amount(right(_slice, 12), left(_after, 12))
-                OR rag._parts_ordinal(right(_slice, 12), left(_after, 16))) THEN
+    IF rag._parts_amount(right(_slice, seen), left(_after, seen))
+        OR strpos('0123456789.*_', right(_slice, 1)) > 0
+            AND rag._parts_ordinal(right(_slice, seen), left(_after, 16)) THEN
         RETURN true;
     END IF;
-    IF length(_slice) > 160 THEN
-        _slice := left(_slice, 70) || E' \n ' || right(_slice, 70);
-    END IF;
-    _parts := string_to_array(
-        rag._quote_form(_before || E'\x03' || _slice || E'\x03' || _after), E'\x03');
-    _shapes := string_to_array(
-        rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40) || E'\n'
-            || right(_parts[2], 40) || E'\x03' || left(_parts[3], 40)), E'\n');
-    RETURN rag._begins_inside(_parts[1], _parts[2], _shapes[1])
-        OR rag._ends_inside(_parts[2], _parts[3], _shapes[2])
+    _parts := string_to_array(rag._quote_form(right(_slice, 140) || E'\x03' || _after), E'\x03');
+    _slice := rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40));
+    RETURN rag._ends_inside(_parts[1], _parts[2], _slice)
         -- of numbers that are one character only raised ones are marks of notes: not those of
         -- formulas, fractions, circled ones
-        OR strpos(_shapes[2], E'\x03^') > 0
+        OR strpos(_slice, E'\x03^') > 0
             AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
-            AND strpos(' .:;!?"''', right(_slice, 1)) = 0;
+            AND strpos(' .:;!?"''', right(_parts[1], 1)) = 0;
 END
 $$;
 

@@ -131,6 +131,8 @@ DECLARE
     _is_plain boolean;
 BEGIN
     IF octet_length(_text) > length(_text) THEN
+        -- the most usual ones at once
+        _text := translate(_text, '‘’“”„«»‐‑–—−', '''''"""""-----');
         IF _text IS NOT NFC NORMALIZED THEN
             _text := normalize(_text, NFC);
         END IF;
@@ -223,7 +225,8 @@ BEGIN
                 E'\x02', 'g');
         END IF;
     END IF;
-    IF _text ~ '[0-9] %| [.,:]' THEN
+    IF strpos(_text, ' %') + strpos(_text, ' .') + strpos(_text, ' ,') + strpos(_text, ' :') > 0
+    THEN
         _text := regexp_replace(_text,
             E'(?<=[0-9]) (?=%)| (?=[.,:]\x03?([^0-9a-z\x03]|$))', '', 'g');
     END IF;

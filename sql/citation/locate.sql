@@ -1,77 +1,26 @@
 -- Where a quotation stands in a text.
 
-CREATE OR REPLACE FUNCTION rag._skeleton_blocks(
-    original text, OUT skeletons text[], OUT starts integer[])
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    block_bytes CONSTANT integer := 1000;
-    _bytes CONSTANT bytea := convert_to(original, 'UTF8');  -- a character is found by counting
-    _size CONSTANT integer := octet_length(_bytes);
-    _first integer := 0;
-    _next integer;
-    _block text;
-    _start integer := 0;
-BEGIN
-    skeletons := '{}';
-    starts := '{0}';
-    WHILE _first < _size LOOP
-        _next := least(_first + block_bytes, _size);
-        WHILE _next < _size AND get_byte(_bytes, _next) & 192 = 128 LOOP  -- inside a character
-            _next := _next + 1;
-        END LOOP;
-        _block := convert_from(substr(_bytes, _first + 1, _next - _first), 'UTF8');
-        _start := _start + length(_block);
-        skeletons := array_append(skeletons, rag._quote_skeleton(_block));
-        starts := array_append(starts, _start);
-        _first := _next;
-    END LOOP;
-END
-$$;
-
-COMMENT ON FUNCTION rag._skeleton_blocks IS
-$$A text in blocks of about 1,000 bytes: the skeleton of each, in order, and the offset, from 0, of
-the character that each begins with; the last one is the length of the text.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._skeleton_offset(
-    original text, skeletons text[], starts integer[], skeleton_offset integer)
+    original text, skeleton_length integer, skeleton_offset integer)
 RETURNS integer
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _left integer := skeleton_offset;
-    _number integer := 1;
-    _skeleton text;
-    _start integer;
-    _first integer;
-    _size integer;
-    _total integer;
+    _total integer := skeleton_length;
+    _start integer := 0;
+    _size integer := length(original);
     _part integer;
     _step integer := 0;
     _count integer;
-    _block text;
-    _piece text;
 BEGIN
-    FOREACH _skeleton IN ARRAY skeletons LOOP
-        EXIT WHEN length(_skeleton) > _left;
-        _left := _left - length(_skeleton);
-        _number := _number + 1;
-    END LOOP;
-    _start := starts[_number];
-    _size := starts[_number + 1] - _start;
-    _block := substr(original, _start + 1, _size);
-    _first := _start;
-    _total := length(_skeleton);
     WHILE _size > 1 LOOP
         -- most characters are one in the skeleton, too; where that leads nowhere, by halves
         _step := _step + 1;
         _part := CASE WHEN _step < 8 AND _total > 0
-            THEN greatest(1, least(_size - 1, _left * _size / _total)) ELSE _size / 2 END;
-        _piece := substr(_block, _start - _first + 1, _part);
-        _count := length(rag._quote_skeleton(_piece));
+            THEN greatest(1, least(_size - 1, _left::bigint * _size / _total)) ELSE _size / 2 END;
+        _count := length(rag._quote_skeleton(substr(original, _start + 1, _part)));
         IF _count > _left THEN
             _size := _part;
             _total := _count;
@@ -87,8 +36,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._skeleton_offset IS
-$$The offset, from 0, of the character of a text that stands at an offset of its skeleton.
-skeletons, starts: rag._skeleton_blocks of the text.$$;
+$$The offset, from 0, of the character of a text that stands at an offset of its skeleton.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._same_start(one text, other text)
@@ -184,19 +132,18 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space CONSTANT text := '[' || rag._unseen() || ']+';
     -- Taken out of its storage once; 3 is the edge of a quotation.
     _original text := rag._decode_entities(replace(original, E'\x03', E'\x04'));
     _quote text;
     _core text;
     _quoted text;
-    _blocks record;
     _skeleton text;
     _form text;
     _long_enough boolean;
     _tries integer;
     _from integer;
     _at integer;
+    _cuts int8range[] := '{}';  -- places that are cut from a token
     _run record;
 BEGIN
     status := 'fabricated';
@@ -206,8 +153,7 @@ BEGIN
     END IF;
     _original := rag._bound_marks(_original);
     _quote := rag._decode_entities(replace(quote, E'\x03', E'\x04'));
-    _quote := rag._bound_marks(_quote);
-    _quote := regexp_replace(_quote, '^' || _space || '|' || _space || '$', '', 'g');
+    _quote := btrim(rag._bound_marks(_quote), E' \t\n\r\u00A0\u200B\u2060\uFEFF');
     _core := rag._quote_core(_quote);
     _quoted := rag._quote_skeleton(_core);
     -- White space and invisible characters prove nothing.
@@ -227,6 +173,7 @@ BEGIN
                 similarity := 1;
                 RETURN;
             END IF;
+            _cuts := _cuts || int8range(start, stop);
             _from := start + 1;
         END LOOP;
         EXIT WHEN _core = _quote;
@@ -236,29 +183,31 @@ BEGIN
     IF _quoted = '' THEN
         RETURN;
     END IF;
-    _blocks := rag._skeleton_blocks(_original);
-    _skeleton := array_to_string(_blocks.skeletons, '');
+    _skeleton := rag._quote_skeleton(_original);
     _from := 0;
     FOR _try IN 1.._tries LOOP
         _at := strpos(substr(_skeleton, _from + 1), _quoted);
         EXIT WHEN _at = 0;
-        IF _from = 0 THEN
-            _form := rag._quote_form(_core);
-        END IF;
         _at := _from + _at - 1;
-        start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _at);
-        stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,
-            _at + length(_quoted) - 1) + 1;
-        IF left(_form, 1) = '-' AND substr(_original, start, 1) ~ rag._dash() THEN
-            start := start - 1;  -- the sign of a number, which no skeleton has
+        IF _from = 0 AND _cuts <> '{}' AND strpos(substr(_skeleton, _at + 2), _quoted) = 0 THEN
+            start := lower(_cuts[cardinality(_cuts)]);  -- it stands nowhere else
+            stop := upper(_cuts[cardinality(_cuts)]);
+        ELSE
+            start := rag._skeleton_offset(_original, length(_skeleton), _at);
+            stop := start + 1 + rag._skeleton_offset(substr(_original, start + 1),
+                length(_skeleton) - _at, length(_quoted) - 1);
         END IF;
-        IF _long_enough
-            AND rag._is_same_form(rag._quote_form(substr(_original, start + 1, stop - start)),
-                _form)
-            AND NOT rag._is_cut(_original, start, stop) THEN
-            status := 'normalised';
-            similarity := 1;
-            RETURN;
+        IF _long_enough AND int8range(start, stop) <> ALL (_cuts) THEN
+            _form := rag._quote_form(_core);
+            IF left(_form, 1) = '-' AND substr(_original, start, 1) ~ rag._dash() THEN
+                start := start - 1;  -- the sign of a number, which no skeleton has
+            END IF;
+            IF rag._is_same_form(rag._quote_form(substr(_original, start + 1, stop - start)), _form)
+                AND NOT rag._is_cut(_original, start, stop) THEN
+                status := 'normalised';
+                similarity := 1;
+                RETURN;
+            END IF;
         END IF;
         status := 'partial';
         similarity := 1 - 1.0 / (length(_quoted) + 1);
@@ -267,13 +216,13 @@ BEGIN
     IF status = 'partial' THEN
         RETURN;
     END IF;
-    SELECT r.* INTO _run FROM rag._longest_run(_skeleton, _quoted) AS r;
+    _run := rag._longest_run(_skeleton, _quoted);
     similarity := _run.run_length::double precision / length(_quoted);
     IF similarity >= 0.85 AND _run.run_length > 0 THEN
         status := 'partial';
-        start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _run.run_start);
-        stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,
-            _run.run_start + _run.run_length - 1) + 1;
+        start := rag._skeleton_offset(_original, length(_skeleton), _run.run_start);
+        stop := start + 1 + rag._skeleton_offset(substr(_original, start + 1),
+            length(_skeleton) - _run.run_start, _run.run_length - 1);
     END IF;
 END
 $$;

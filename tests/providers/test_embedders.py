@@ -223,6 +223,7 @@ def test_batches_cover_every_text_within_the_budget(budget: int) -> None:
     for batch in batches:
         padded = len(batch) * max(lengths[index] for index in batch)
         assert padded <= budget or len(batch) == 1
+        assert padded - sum(lengths[index] for index in batch) <= encoder.RUN_TOKENS
 
 
 def test_first_use_by_many_threads_gives_equal_vectors(cache_dir: Path) -> None:

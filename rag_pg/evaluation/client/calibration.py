@@ -8,8 +8,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from rag_pg.answer import PASSAGES
 from rag_pg.client import OpenCollection
 from rag_pg.db import Database
@@ -21,7 +19,7 @@ from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search import Scorer, SearchOptions, accounted
 from rag_pg.text import estimate_tokens
-from rag_pg.types import Calibration, EvalQuery, Vectors
+from rag_pg.types import Calibration, EvalQuery
 from rag_pg.version import __version__
 
 STORED = ("set_name", "settings", "features", "answerable_weights", "right_weights",
@@ -159,27 +157,6 @@ def stored_values(found: Calibration) -> dict[str, Any]:
     return values
 
 
-class RememberedSentences:
-    """An embedder that embeds each text once: questions of a set find the same passages."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._vectors: dict[str, Vectors] = {}
-        self.name, self.fingerprint = embedder.name, embedder.fingerprint
-        self.dimensions, self.provider = embedder.dimensions, embedder.provider
-        self.max_tokens = embedder.max_tokens
-        self.count_tokens = embedder.count_tokens
-
-    def embed_query(self, text: str) -> Vectors:
-        return self._embedder.embed_query(text)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if new:
-            self._vectors.update(zip(new, self._embedder.embed_documents(new), strict=True))
-        return np.stack([self._vectors[text] for text in texts])
-
-
 def observe_questions(
     opened: OpenCollection,
     set_name: str,
@@ -214,7 +191,7 @@ def observe_questions(
             )
         if "rerank" in hits.skipped:
             raise InvalidInput(f"{'; '.join(hits.notes)}: calibrate when the reranker answers")
-        embedder = embedder or RememberedSentences(opened.embedder)
+        embedder = embedder or opened.searcher.remembering
         evidence = examine(
             query.question, hits, embedder=embedder, match_terms=terms, spread=spread, scorer=scorer
         )

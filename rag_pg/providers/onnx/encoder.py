@@ -18,6 +18,7 @@ from rag_pg.types import Vectors
 
 _INTEGERS = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 BATCH_TOKENS = 512  # padded tokens per run; more is slower on a CPU, and takes more memory
+RUN_TOKENS = 20  # padding that costs more than another run does, on a CPU
 
 
 Pool = Callable[[NDArray[Any], NDArray[np.int64]], Vectors]
@@ -117,13 +118,20 @@ def usable_cpus() -> int:
 
 
 def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield the indices of `lengths`, longest first, in groups of at most `budget` once padded."""
+    """Yield the indices of `lengths`, longest first, in groups of at most `budget` once padded, of
+    which no more than RUN_TOKENS are padding."""
     order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
     start = 0
     while start < len(order):
-        size = max(1, budget // lengths[order[start]])
-        yield order[start : start + size]
-        start += size
+        longest = lengths[order[start]]
+        stop, padding = start + 1, 0
+        while stop < len(order) and (stop + 1 - start) * longest <= budget:
+            padding += longest - lengths[order[stop]]
+            if padding > RUN_TOKENS:
+                break
+            stop += 1
+        yield order[start:stop]
+        start = stop
 
 
 def _open_session(graph: Path, threads: int | None) -> Any:
