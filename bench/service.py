@@ -1,6 +1,6 @@
 """What the HTTP service costs beyond the client's call, and many answers at once: server CPU of a
 search over HTTP and in process, streams whose model thinks, a search beside them, what is left
-when readers go away.
+when readers go away; the first paint of the page, where playwright and a Chromium are.
 
 python bench/service.py [SEARCHES]
 """
@@ -8,6 +8,7 @@ python bench/service.py [SEARCHES]
 from __future__ import annotations
 
 import asyncio
+import shutil
 import statistics
 import sys
 import time
@@ -115,6 +116,35 @@ async def leave(url: str, fake: FakeOpenAI, busy: Callable[[], int]) -> None:
         print(f"12 readers gone: all is freed after {time.perf_counter() - began:.2f} s")
 
 
+def first_paint(url: str) -> None:
+    """Open the page five times in Chromium, each time with nothing kept from before."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        print("first paint: playwright is not installed")
+        return
+    asked = "performance.getEntriesByType('paint').find((one) => one.name.includes('contentful'))"
+    painted, whole = [], []
+    with sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for _ in range(5):
+            context = browser.new_context()
+            page = context.new_page()
+            began = time.perf_counter()
+            page.goto(f"{url}/#/ask?c=docs")
+            page.wait_for_selector("#field")
+            whole.append(time.perf_counter() - began)
+            painted.append(page.evaluate(f"{asked}.startTime"))
+            context.close()
+        browser.close()
+    print(
+        f"first paint {statistics.median(painted):.0f} ms, the screen is there after"
+        f" {1000 * statistics.median(whole):.0f} ms (median of 5)"
+    )
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     with FakeOpenAI() as fake:
@@ -125,6 +155,7 @@ def main() -> None:
         }
         with filled_service(**environment) as (url, pid, rag):
             search_overhead(url, pid, rag, count)
+            first_paint(url)
             asyncio.run(streams(url, fake, 12, THINKS))
             asyncio.run(streams(url, fake, 100, 0.1))
             with psycopg.connect(rag.dsn or "", autocommit=True) as connection:

@@ -6,7 +6,6 @@ skipped.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 from pathlib import Path
@@ -32,8 +31,6 @@ HOSTILE = "<script>fetch('http://127.0.0.1:9/x')</script><img src='http://127.0.
 
 
 def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Path) -> None:
-    from matplotlib.image import imread
-
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks({"uri": f"d{n}", "content": f"fish {'bird ' * n} word{n}"} for n in range(12))
     queries = [
@@ -64,9 +61,25 @@ def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Pa
         for plot in plots:
             box = plot.bounding_box()
             assert box is not None and box["width"] > 300 and box["height"] > 150
-            pixels = imread(io.BytesIO(plot.screenshot()))[..., :3]
-            colored = (pixels.max(axis=2) - pixels.min(axis=2) > 0.2).mean()
-            assert 0.0003 < colored < 0.9, colored  # points or bars, in colour
+            for mark in plot.locator("circle, rect").all():
+                inside = mark.bounding_box()
+                assert inside is not None and box["y"] <= inside["y"], inside
+                assert inside["y"] + inside["height"] <= box["y"] + box["height"]
+                assert box["x"] <= inside["x"]
+                assert inside["x"] + inside["width"] <= box["x"] + box["width"]
+        assert plots[0].locator("circle").count() == 5  # a point for each run
+        assert plots[1].locator("rect").count() == 15  # of all, odd and even questions
+        names = [rag.evaluation.runs.report(done.run_ids).name_of(n) for n in range(5)]
+        for legend in page.locator("ol.legend").all():
+            assert legend.locator("li").all_inner_texts() == names
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        for label in page.locator("svg text").all():
+            size = label.bounding_box()
+            assert size is not None and size["height"] >= 12 and size["x"] + size["width"] <= 360
+        if folder := os.environ.get("RAG_PG_TEST_SCREENSHOT"):
+            page.screenshot(path=f"{folder}-360.png", full_page=True)
+        page.set_viewport_size({"width": 1200, "height": 900})
         text = page.inner_text("body")
         assert "median latency, ms" in page.content() and "ndcg@10 by category" in text
         rows = page.locator("table.questions tr").all()[1:]

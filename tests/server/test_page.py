@@ -24,7 +24,7 @@ import rag_pg.server
 from rag_pg import Rag, Settings
 
 FOLDER = Path(rag_pg.server.__file__).parent / "page"
-MOST_BYTES = 60 * 1024  # of all files together
+MOST_BYTES = 60_000  # of all files together
 CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
 )
@@ -363,10 +363,23 @@ def test_a_thumb_down_becomes_a_question_and_runs_are_compared(
         page.get_by_role("button", name="A bad answer").click()
         page.get_by_role("link", name="Quality").last.click()
         row = page.locator("tr", has_text="thumb down")
+        row.get_by_role("button").click()  # what is right nobody says
+        row.get_by_text("not judged").wait_for()
+
+        def kept() -> list[tuple[str, str, list[str]]]:
+            return [
+                (one.question, one.category, [judged["uri"] for judged in one.relevant])
+                for one in rag.evaluation.sets.queries("valves")
+                if one.source == "feedback"
+            ]
+
+        assert kept() == [("When does valve 7 open?", "not judged", [])]
+        page.reload()
+        row.get_by_label("notes/7.md").check()
+        row.get_by_label("Uri of another right document").fill("notes/8.md")
         row.get_by_role("button").click()
-        row.locator(".good").wait_for()
-        kept = [q for q in rag.evaluation.sets.queries("valves") if q.source == "feedback"]
-        assert [one.question for one in kept] == ["When does valve 7 open?"]
+        row.locator(".good").get_by_text(", judged").wait_for()
+        assert kept() == [("When does valve 7 open?", "disliked", ["notes/7.md", "notes/8.md"])]
         text = page.inner_text("main")
         assert "words alone against both legs" in text and "run 1" not in text
         assert page.locator("svg[role=img]").count() >= 1

@@ -20,8 +20,11 @@ background:light-dark(#fff,#1e2125)}td,th{border-bottom:1px solid light-dark(#df
 padding:.4rem .75rem;text-align:start;vertical-align:top;overflow-wrap:anywhere}th{font-size:.8rem;
 color:light-dark(#5c6269,#a3a9b1)}td.n{text-align:end;font-variant-numeric:tabular-nums}
 tr.worse{background:light-dark(#fde8e8,#3d2124)}tr.better{background:light-dark(#e8f6ea,#1d3325)}
-.rel{font-weight:600}svg{max-width:100%;height:auto;background:#fff}.fail{color:light-dark(#a8261d,
-#ff9d93)}p,h1{overflow-wrap:anywhere}"""
+.rel{font-weight:600}.fail{color:light-dark(#a8261d,#ff9d93)}p,h1,li{overflow-wrap:anywhere}
+svg{display:block;width:100%;max-width:34rem;font:14px system-ui,sans-serif;fill:currentColor}
+.grid,.line{stroke:currentColor;fill:none;stroke-opacity:.15}.line{stroke-opacity:.6;
+stroke-dasharray:2 4}.legend{padding-inline-start:1.8rem}.legend i{display:inline-block;width:.8em;
+height:.8em;margin-inline-end:.5em}"""
 # The table of questions anew for the two runs that the reader chooses; texts are set as texts.
 SCRIPT = """
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -66,7 +69,7 @@ last.addEventListener('change', show);
 
 
 def page(report: ReportContent) -> str:
-    """Return the page. Raises: ModelUnavailable (matplotlib is missing)."""
+    """Return the page."""
     runs = report.runs
     names = [report.name_of(position) for position in range(len(runs))]
     title = f"Set {runs[0].eval_set}: " + ", ".join(names)

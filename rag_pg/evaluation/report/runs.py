@@ -31,8 +31,6 @@ class Report(ReportContent):
     def html(self) -> str:
         """One page: plots, metrics, failures, every question, of two runs that the reader may
         choose. Texts are escaped.
-
-        Raises: ModelUnavailable (matplotlib is missing).
         """
         return page(self)
 

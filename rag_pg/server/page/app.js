@@ -1,4 +1,3 @@
-// The frame: which screen is shown, of which collection, by the address.
 import {$, app, code, empty, get, h, part, short, show} from "./core.js";
 import {close} from "./source.js";
 
@@ -31,7 +30,7 @@ function draw() {
 		show($("collection"), all.map(({info}) => h("option", {value: info.name}, short(info.name, 60))));
 		$("collection").value = app.docs;
 		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
-		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes r of your files, ", code("rag-pg demo"), " shows this project's documentation.");
+		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
 		if (wanted && wanted !== app.docs) return empty("There is no such collection, or it may not be read from here.", "Choose another above.");
 		return (await import(`./${screen.toLowerCase()}.js`)).open();
 	});

@@ -1,9 +1,8 @@
-// Ask: a conversation, its answers as they are made, and what stands behind each statement.
 import {app, button, code, duration, events, h, link, money, name, number, percent, pill, plural, post, request, said, say, short, show, trouble} from "./core.js";
 import {markdown} from "./markdown.js";
 import * as source from "./source.js";
 
-const talks = {}; // turns by collection; they live as long as the tab
+const talks = {}; // turns by collection, as long as the tab lives
 const WORDS = {
 	exact: ["good", "exact", "stands in the source"], normalised: ["good", "same words", "stands in the source but for spaces and marks"],
 	partial: ["warn", "partly", "stands in the source in part"], superseded: ["warn", "old text", "stood in an earlier version"], unknown: ["warn", "unknown", "has lost its source"],
@@ -23,8 +22,7 @@ export function open() {
 		talks[app.docs] = [];
 		app.go("ask", {});
 	});
-	const form = h("form.composer", {onsubmit: (event) => {
-		event.preventDefault();
+	const form = h("form.composer", {go: () => {
 		if (!turns.length) history.replaceState(null, "", app.address("ask", {q: field.value}));
 		start(field.value);
 		field.value = "";

@@ -1,26 +1,23 @@
-// What all screens share: nodes, requests, events, words for numbers.
 export const $ = (id) => document.getElementById(id);
 // What is shown: docs (the collection's name), info, stats, params of the address, signal of its end.
 export const app = {};
 
 // Texts become text nodes and attributes: nothing of a document is read as markup.
 function append(node, children) {
-	for (const child of children) {
-		if (Array.isArray(child)) append(node, child);
-		else if (child != null && child !== false) node.append(child);
-	}
+	node.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
 	return node;
 }
 function fill(node, children) {
 	if (children[0] && Object.getPrototypeOf(children[0]) === Object.prototype) {
 		for (const [name, value] of Object.entries(children.shift())) {
-			if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+			if (name === "go") node.onsubmit = (event) => {event.preventDefault(); value();};
+			else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
 			else if (value != null && value !== false) node.setAttribute(name === "label" ? "aria-label" : name, value === true ? "" : value);
 		}
 	}
 	return append(node, children);
 }
-// h("p.soft", {attributes}, ...children); attributes may be left out; label is aria-label.
+// h("p.soft", {attributes}, ...children); attributes may be left out; label is aria-label, go what a form does.
 export function h(tag, ...children) {
 	const [kind, ...classes] = tag.split("."), node = document.createElement(kind);
 	if (classes.length) node.className = classes.join(" ");
@@ -39,20 +36,20 @@ export const pill = (text, kind = "") => h("span", {class: `pill ${kind}`}, text
 export const empty = (title, ...next) => h("div.empty", h("strong", title), h("p", next));
 export const trouble = (error, again) => h("div.trouble", {role: "alert"}, h("p", {dir: "auto"}, short(error.message, 2000)), again && button("Try again", again));
 
-// Shows what `work` gives, or in words why it fails; a part that fails leaves the others.
+// Shows what `work` gives, or why it fails; a part that fails leaves the others.
 export async function part(node, work, {signal} = app) {
 	const shown = await work().catch((error) => trouble(error, () => part(node, work)));
 	if (!signal.aborted) show(node, shown);
 	return node;
 }
 
-// Rows become cards on a narrow screen; roles are written out, for such rows lose theirs.
-export const table = (heads, rows) => h("table", {role: "table"},
+// Rows become cards on a narrow screen; roles are written out, for such rows lose theirs. none: told where there are no rows.
+export const table = (heads, rows, ...none) => !rows.length && none.length ? empty(...none) : h("table", {role: "table"},
 	h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, heads.map((head) => h("th", {role: "columnheader", scope: "col"}, head)))),
 	h("tbody", {role: "rowgroup"}, rows.map((row) => h("tr", {role: "row"}, row.map((value, at) =>
 		h("td", {role: "cell", "data-label": heads[at], class: typeof value === "string" && /^[-–+−$\d]/.test(value) && "n"}, value))))));
 
-// -- Texts of documents: cut, isolated, what turns the direction of writing made visible
+// Texts of documents: cut, isolated, what turns the direction of writing made visible.
 const TURNS = /[\0-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 export const short = (text, most = 160) => {
 	const cut = String(text ?? "").slice(0, most).replace(TURNS, "\ufffd");
@@ -61,15 +58,15 @@ export const short = (text, most = 160) => {
 export const name = (text, most) => h("bdi", short(text, most));
 export const said = (text, most = 300) => h("span", {dir: "auto"}, short(text, most));
 
-// -- Words for numbers
 export const number = (value, digits) => value == null ? "–" : digits ? value.toFixed(digits) : value.toLocaleString("en");
 export const percent = (value) => value == null ? "–" : `${Math.round(100 * value)} %`;
 export const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
-export const money = (value) => value == null ? "price not known" : value && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`;
+export const money = (value) => value == null ? "price not known" : `$${value && value < 0.01 ? value.toPrecision(2) : value.toFixed(2)}`;
 export function duration(seconds) {
 	if (seconds == null) return "–";
-	const [, word] = [[60, "s"], [3600, "min"], [129600, "h"], [Infinity, "days"]].find(([most]) => seconds < 1.5 * most);
-	return seconds < 1 ? `${Math.round(1000 * seconds)} ms` : word === "s" ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} s` : `${Math.round(seconds / {min: 60, h: 3600, days: 86400}[word])} ${word}`;
+	if (seconds < 90) return seconds < 1 ? `${Math.round(1000 * seconds)} ms` : `${seconds.toFixed(seconds < 10)} s`;
+	const [size, word] = seconds < 5400 ? [60, "min"] : seconds < 194400 ? [3600, "h"] : [86400, "days"];
+	return `${Math.round(seconds / size)} ${word}`;
 }
 export function ago(moment) {
 	if (!moment) return "–";
@@ -77,7 +74,7 @@ export function ago(moment) {
 	return h("time", {datetime: moment, title: at.toLocaleString()}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
 }
 
-// -- Requests, always relative: a prefix before the service works.
+// Always relative: a prefix before the service works.
 const KEY = "rag_pg key";
 export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
 
@@ -94,7 +91,7 @@ export async function request(path, params, body, signal = app.signal) {
 export const get = async (path, params) => (await request(path, params)).json();
 export const post = async (path, body) => (await request(path, {}, {collection: app.docs, ...body})).json();
 
-let asking = null; // several requests are refused at once, and one dialog is enough
+let asking = null; // one dialog for all that are refused at once
 const keyGiven = (detail) => asking ??= new Promise((done) => {
 	const field = h("input", {type: "password", autocomplete: "off", required: true});
 	const dialog = h("dialog", {label: "Key", onclose: () => {
@@ -107,7 +104,7 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 	dialog.showModal();
 });
 
-// Server-sent events of a POST, which EventSource cannot send. Each character is looked at once.
+// EventSource cannot POST. Each character is looked at once.
 export async function* events(response) {
 	let pieces = [], kind, data = [];
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

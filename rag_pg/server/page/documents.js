@@ -1,5 +1,4 @@
-// Documents: what is stored, what waits, what failed, and more of them.
-import {ago, app, button, code, duration, empty, get, h, headers, link, name, number, part, percent, pill, plural, post, said, say, short, show, table} from "./core.js";
+import {ago, app, button, code, duration, get, h, headers, link, name, number, part, percent, pill, plural, post, said, say, short, show, table} from "./core.js";
 import * as source from "./source.js";
 
 export function open() {
@@ -15,7 +14,7 @@ export function open() {
 	see();
 	if (params.get("u")) source.open({uri: params.get("u")});
 	return [facts, upload(files, refresh), files, failures,
-		h("form.row", {onsubmit: (event) => {event.preventDefault(); app.go("documents", {p: field.value});}}, field, h("button", "Show")), rows];
+		h("form.row", {go: () => app.go("documents", {p: field.value})}, field, h("button", "Show")), rows];
 }
 
 function tiles(node, stats) {
@@ -42,8 +41,8 @@ async function list(node, uri_prefix) {
 		const {documents, next} = await get("documents", {after, uri_prefix, limit: 50});
 		all = all.concat(documents.map((doc) => [[link(name(doc.title || doc.uri), () => source.open(doc)), h("small.block", name(doc.uri))],
 			[pill(doc.state, {ready: "good", pending: "warn", failed: "bad"}[doc.state]), doc.error && h("small.block", said(doc.error))], number(doc.chunks), number(doc.version), ago(doc.updated_at)]));
-		return [all.length ? table(["Document", "State", "Passages", "Version", "Stored"], all) : uri_prefix ? empty("No uri begins so.")
-			: empty("There is no document here yet.", "Drop files above, or run ", code(`rag-pg add FOLDER -c ${app.docs}`)), next && button("More", () => part(node, () => more(next)))];
+		return [table(["Document", "State", "Passages", "Version", "Stored"], all, ...uri_prefix ? ["No uri begins so."]
+			: ["There is no document here yet.", "Drop files above, or run ", code(`rag-pg add FOLDER -c ${app.docs}`)]), next && button("More", () => part(node, () => more(next)))];
 	};
 	return more("");
 }
@@ -56,7 +55,7 @@ function upload(files, refresh) {
 		refresh();
 	};
 	const sent = (file) => new Promise((done) => {
-		const bar = h("progress", {max: 1, value: 0, label: `Upload of ${short(file.name)}`}), state = h("span"), form = new FormData(), call = new XMLHttpRequest(); // fetch does not tell how much was sent
+		const bar = h("progress", {max: 1, value: 0, label: `Upload of ${short(file.name)}`}), state = h("span"), form = new FormData(), call = new XMLHttpRequest(); // fetch tells no progress
 		files.prepend(h("li", name(file.name), " ", bar, " ", state));
 		const end = (kind, told) => {
 			bar.remove();

@@ -8,7 +8,7 @@ export const anchor = (href, told = href) => SAFE.test(href) ? h("a", {href, tar
 function inline(text, cite, depth = 0) {
 	const out = [], known = new Map();
 	let plain = 0, at = 0;
-	// The first place of a token from here on; places only go up, so one that was found is kept.
+	// The first place from here on; places only go up.
 	const find = (token, from) => {
 		const place = known.get(token);
 		if (place === undefined || (place >= 0 && place < from)) known.set(token, text.indexOf(token, from));

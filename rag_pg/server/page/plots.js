@@ -1,4 +1,3 @@
-// Plots by hand, as SVG: bars, intervals, a curve; their numbers stand in a table or text beside.
 import {h, short, svg} from "./core.js";
 
 const figure = (label, high, ...parts) => h("figure", {tabindex: 0}, svg("svg", {viewBox: `0 0 640 ${high}`, role: "img", label}, ...parts));

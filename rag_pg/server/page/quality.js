@@ -1,4 +1,3 @@
-// Quality: runs of a set and their differences, what was answered badly, gates, how sure answers are.
 import {ago, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table} from "./core.js";
 import {curve, intervals} from "./plots.js";
 
@@ -53,22 +52,25 @@ async function worst(run) {
 	return [h("h3", "Worst questions of ", name(told(run))), table(["Question", "ndcg"], all.sort((x, y) => x.value_a - y.value_a).slice(0, 12).map((r) => [said(r.question ?? r.query_id), r.missing_a ? said(r.missing_a) : number(r.value_a, 3)]))];
 }
 
-// Logged answers that were disliked or found nothing: one click makes them questions.
+// One click makes them questions, judged where somebody says what is right.
 async function bad(set) {
-	const open = await get("answers", {only_open: true, limit: 50});
-	const keep = (r) => button("Make it a question", async ({target}) => {
-		const queries = [{id: r.answer_id, question: r.question, category: r.dislikes ? "disliked" : "not found"}];
-		const wrong = await post("eval/queries", {collection: undefined, set_name: set, queries}).then(({rejected}) => rejected[0]?.reason, (error) => error.message);
-		target.replaceWith(wrong ? pill(short(wrong), "bad") : pill(`in ${short(set, 40)}`, "good"));
-	});
-	return open.length ? table(["Question", "Why", "When", "Action"], open.map((r) => [said(r.question), [r.dislikes > 0 && pill(`${plural(r.dislikes, "thumb")} down`, "bad"), !r.found && pill("not found", "warn"), r.comments.map((comment) => h("small.block", said(comment)))], ago(r.answered_at), keep(r)]))
-		: empty("No logged answer is disliked or empty.", "They are logged after, in Python: ", code("docs.alter(keep_answers=timedelta(days=90))"));
+	const keep = (r) => {
+		const boxes = r.sources.map((value) => h("input", {type: "checkbox", value})), other = h("input", {label: "Uri of another right document", placeholder: "Another uri"});
+		return [boxes.map((box) => h("label.block", box, " ", name(box.value, 60))), other, button("Make it a question", async ({target}) => {
+			const relevant = [...boxes.filter((box) => box.checked), other].map((box) => box.value.trim()).filter(Boolean);
+			const queries = [{id: r.answer_id, question: r.question, relevant, category: !relevant.length ? "not judged" : r.dislikes ? "disliked" : "not found"}];
+			const wrong = await post("eval/queries", {collection: undefined, set_name: set, queries}).then(({rejected}) => rejected[0]?.reason, (error) => error.message);
+			target.replaceWith(wrong ? pill(short(wrong), "bad") : pill(`in ${short(set, 40)}, ${relevant.length ? "" : "not "}judged`, relevant.length ? "good" : "warn"));
+		})];
+	};
+	return table(["Question", "Why", "When", "What is right"], (await get("answers", {only_open: true, limit: 50})).map((r) => [said(r.question), [r.dislikes > 0 && pill(`${plural(r.dislikes, "thumb")} down`, "bad"), !r.found && pill("not found", "warn"), r.comments.map((comment) => h("small.block", said(comment)))], ago(r.answered_at), keep(r)]),
+		"No logged answer is disliked or empty.", "They are logged after, in Python: ", code("docs.alter(keep_answers=timedelta(days=90))"));
 }
 
 async function gates() {
 	const [all, checks] = await Promise.all([get("eval/gates"), get("eval/gates/checks")]);
-	return [all.length ? table(["Set", "Metric", "May lose", "Questions"], all.map((r) => [name(r.eval_set), `${r.metric}@${r.k}`, number(r.epsilon, 3), number(r.queries)]))
-		: empty("Nothing guards this collection.", "A gate refuses what loses too much, in Python: ", code('docs.evaluation.gates.set("SET", epsilon=0.01)')),
+	return [table(["Set", "Metric", "May lose", "Questions"], all.map((r) => [name(r.eval_set), `${r.metric}@${r.k}`, number(r.epsilon, 3), number(r.queries)]),
+		"Nothing guards this collection.", "A gate refuses what loses too much, in Python: ", code('docs.evaluation.gates.set("SET", epsilon=0.01)')),
 	checks.length > 0 && table(["Change", "Outcome", "By", "When"], checks.slice(0, 12).map((r) => [name(r.action), pill(r.outcome, r.outcome === "passed" ? "good" : "bad"), name(r.checked_by), ago(r.checked_at)]))];
 }
 

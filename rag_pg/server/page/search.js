@@ -1,4 +1,3 @@
-// Search: both legs in one table, filters by facets, why a document is missing.
 import {app, button, duration, empty, get, h, link, name, number, part, pill, plural, post, said, short, show, table} from "./core.js";
 import * as source from "./source.js";
 
@@ -10,7 +9,7 @@ export function open() {
 	part(filters, () => facets(chosen, filter, go));
 	if (query) part(found, () => results({query, limit, filter}, go));
 	else show(found, empty("Nothing is searched yet.", "The table shows where the vectors and where the words put each passage."));
-	return [h("form.composer", {onsubmit: (event) => {event.preventDefault(); go();}}, field, h("button.main", "Search")), filters, found];
+	return [h("form.composer", {go}, field, h("button.main", "Search")), filters, found];
 }
 
 async function results(search, go) {
@@ -19,7 +18,7 @@ async function results(search, go) {
 	const rows = hits.map((hit, n) => [`${n + 1}`, h("div.passage", link(name(hit.heading || hit.title || hit.uri), () => source.open({uri: hit.uri, title: hit.title, chunk_id: hit.chunk_id})),
 		h("p", said(hit.content.slice(0, 2000).replace(/\s+/g, " "), 220)), h("small", name(hit.uri))), number(hit.score, 3), leg(hit.vector_rank, hit.vector_distance), leg(hit.keyword_rank, hit.keyword_score)]);
 	return [h("p.measures", {role: "status"}, `${plural(rows.length, "passage")} by ${method} in ${duration(seconds)}`, notes.map((note) => pill(short(note, 300), "warn"))),
-		rows.length ? table(["#", "Passage", "Score", "Vector rank, distance", "Word rank, score"], rows) : empty("Nothing was found.", "Take a filter away or try other words."),
+		table(["#", "Passage", "Score", "Vector rank, distance", "Word rank, score"], rows, "Nothing was found.", "Take a filter away or try other words."),
 		rows.length === search.limit && button("More", () => go({n: 2 * search.limit})), missing(search)];
 }
 
@@ -34,7 +33,7 @@ async function facets(chosen, filter, go) {
 	}));
 }
 
-// The passage of a document that the query meets best is followed through the search.
+// The passage that the query meets best is followed.
 function missing(search) {
 	const uri = h("input", {label: "Its uri", placeholder: "handbook/leave.md", required: true}), told = h("div", {"aria-live": "polite"});
 	const follow = async () => {
@@ -42,5 +41,5 @@ function missing(search) {
 		if (!chunk) return empty("It has no passage.", "It waits, has failed, or is not there: see Documents.");
 		return [h("p", "Its passage ", name(chunk.heading || chunk.uri), ":"), table(["Step", "Passed", "Why"], (await post("why_not", {...search, chunk_id: chunk.chunk_id})).map((r) => [r.check_name, pill(r.passed ? "yes" : "no", r.passed ? "good" : "bad"), said(r.detail)]))];
 	};
-	return h("details", h("summary", "A document is missing here?"), h("form.row", {onsubmit: (event) => {event.preventDefault(); part(told, follow);}}, uri, h("button", "Why not?")), told);
+	return h("details", h("summary", "A document is missing here?"), h("form.row", {go: () => part(told, follow)}, uri, h("button", "Why not?")), told);
 }

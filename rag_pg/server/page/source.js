@@ -1,4 +1,3 @@
-// The document beside: its text with the quotation marked, its chunks, versions, file and details.
 import {$, button, code, empty, get, h, name, number, part, request, short, show} from "./core.js";
 import {anchor} from "./markdown.js";
 
@@ -12,7 +11,7 @@ export function close() {
 	from?.focus({preventScroll: true});
 }
 
-// spans: {start, stop, quote, now}, in code points; now: that was asked for. chunk_id: shown among its neighbours.
+// spans: {start, stop, quote, now} in code points; now: the one asked for.
 export async function open({uri, title, spans = [], chunk_id: chunk, page, note}) {
 	const side = $("side"), params = {uri}, kept = {};
 	if (side.hidden) from = document.activeElement;
@@ -48,7 +47,7 @@ export async function open({uri, title, spans = [], chunk_id: chunk, page, note}
 	await choose(chunk && !spans.length ? "Chunks" : "Text");
 }
 
-// Code points (as Python and PostgreSQL count) -> UTF-16 units (as JavaScript does), in one pass.
+// Code points, as Python and PostgreSQL count -> UTF-16 units, as JavaScript does.
 export function units(content, offsets) {
 	const found = new Map();
 	let unit = 0, point = 0;
@@ -64,7 +63,7 @@ function places(content, spans) {
 	const at = units(content, spans.flatMap((span) => [span.start ?? 0, span.stop ?? 0])), all = [];
 	spans.forEach(({quote, now}, n) => {
 		let [start, stop] = [at[2 * n], at[2 * n + 1]];
-		if (content.slice(start, stop) !== quote) [start, stop] = [content.indexOf(quote), content.indexOf(quote) + quote.length];
+		if (content.slice(start, stop) !== quote) stop = (start = content.indexOf(quote)) + quote.length;
 		if (start >= 0 && stop > start) all.push([start, stop, now]);
 	});
 	return all.sort((a, b) => a[0] - b[0] || (b[2] ?? 0) - (a[2] ?? 0));
