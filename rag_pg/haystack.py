@@ -32,7 +32,6 @@ NO_TEXT = (
     "\u2060"  # a word joiner stands for a Document without content, which rag_pg stores none of
 )
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
-LOGICAL = {"AND": "$and", "OR": "$or", "NOT": "$not"}
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 EQUAL = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin"}
 

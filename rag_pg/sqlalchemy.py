@@ -115,9 +115,9 @@ def search(collection: str | Expression, **arguments: Any) -> TableValuedAlias:
 
     Args:
         arguments: values or expressions: query_text; query_embedding, a vector by the collection's
-            model; the options of Collection.search that the database reads, from limit and filter
-            to typo_tolerance; expected_space, the space that the vector belongs to: an error when
-            another is active by now.
+            model; the options of Collection.search that the database reads (OPTIONS);
+            expected_space, the space that the vector belongs to: an error when another is active by
+            now.
     Raises: InvalidInput for an argument that there is none of.
     """
     return _table("search", collection, arguments)

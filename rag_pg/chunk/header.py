@@ -27,10 +27,6 @@ class Header:
         self._size = size
         self._max = max_tokens
 
-    def short(self, title: str) -> str:
-        """Return `title`, cut between words to a quarter of `max_tokens` where it is longer."""
-        return self._cut(title, self._max // 4)
-
     def headings(
         self, title: str, paths: Sequence[HeadingPath]
     ) -> tuple[dict[HeadingPath, str], dict[HeadingPath, int]]:

@@ -94,7 +94,7 @@ class Splitter:
         than a quarter of `max_tokens` loses its outermost headings. In code it is the names of
         classes and functions, in a conversation the speaker where a chunk has only one.
 
-        Raises: InvalidInput (the title leaves no room for content; see `short_title`).
+        Raises: InvalidInput (the title leaves no room for content).
         """
         overlap = self._chunking.overlap if self._chunking.method in OVERLAPPING else 0
         packer = Packer(text, self._size, overlap=overlap)
@@ -105,10 +105,6 @@ class Splitter:
             for path, draft in self._drafts(text, packer, sections, budgets)
         ]
         return self._verified(text, title, drafts, packer)
-
-    def short_title(self, title: str) -> str:
-        """Return `title`, cut between words to a quarter of `max_tokens` where it is longer."""
-        return self._header.short(title)
 
     def _outline(self, text: str, media_type: str) -> list[Block]:
         method = self._chunking.method

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_args, get_type_hints
 
 import typer
 
@@ -75,21 +75,36 @@ Cached = Annotated[
     ),
 ]
 RerankWeight = Annotated[
-    float, typer.Option(help="0 to 1: the reranker's score beside that of the search.")
+    float, typer.Option(help="0 to 1: the reranker's score beside that of the search."), 1.0
 ]
+
+
+class SearchFlags(TypedDict):
+    """Options of `search` and `ask`, under the names of the client's."""
+
+    rewrite: Rewrites
+    rerank: Rerank
+    rerank_weight: RerankWeight
+    cache: Cached
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that all have: --json, which `terminal.as_json` tells, and --dsn.
 
     A command whose first parameter is `rag` gets an open client for it; one that has a `dsn` of its
-    own opens what it needs.
+    own opens what it needs. `**options: Unpack[Flags]` gives it the options of a TypedDict, with
+    their defaults in `Annotated`, behind that of `typer`: None where there is none.
     """
     here = dict.fromkeys(("Rag", "Context"), object)  # imported for type checking alone
     signature = inspect.signature(function, eval_str=True, locals=here)
     own = dict(signature.parameters)
     opens = own.pop("rag", None) is not None
-    shared = {"json_": (Json, False), "dsn": (Dsn, None)}
+    shared: dict[str, tuple[Any, Any]] = {}
+    if "options" in own and own["options"].kind is inspect.Parameter.VAR_KEYWORD:
+        (flags,) = get_args(own.pop("options").annotation)
+        for name, kind in get_type_hints(flags, include_extras=True).items():
+            shared[name] = kind, (*kind.__metadata__, None)[1]
+    shared |= {"json_": (Json, False), "dsn": (Dsn, None)}
     for name, (annotation, default) in shared.items():
         own[name] = inspect.Parameter(
             name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default

@@ -19,7 +19,7 @@ from rag_pg.tools.shared import (
     listed,
     row,
 )
-from rag_pg.tools.values import as_json, plain
+from rag_pg.tools.values import as_json
 from rag_pg.tools.views import VIEW_TOOLS, column_row
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "field_row",
     "listed",
     "make_tool",
-    "plain",
     "read_arguments",
     "row",
 ]

@@ -233,11 +233,6 @@ class EvalJudge:
     accuracy_high: float | None
     kappa: float | None
 
-    @property
-    def is_advisory(self) -> bool:
-        """Whether it agrees with people on fewer than 20 labels, or nobody measured that."""
-        return (self.samples or 0) < 20
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeAgreement:

@@ -163,6 +163,25 @@ Circle: application, Maintenance and versions.
 SELECT rag.grant_access('pg_monitor', 'reader')$$;
 
 
+CREATE OR REPLACE FUNCTION rag._renew_rights(role_name text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
+        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
+    PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
+    WHERE g.role_name = _renew_rights.role_name;
+    PERFORM rag._apply_tenants();
+END
+$$;
+
+COMMENT ON FUNCTION rag._renew_rights IS
+$$Give a role the rights that it has by rag.access_grants and rag.tenant_roles, and no other on
+functions.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.revoke_access(role_name text, access text DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -174,12 +193,8 @@ BEGIN
     WHERE g.role_name = revoke_access.role_name
         AND (revoke_access.access IS NULL OR g.access = revoke_access.access);
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA rag FROM %1$I;'
-        'REVOKE ALL ON ALL SEQUENCES IN SCHEMA rag FROM %1$I;'
-        'REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
-        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
-    PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
-    WHERE g.role_name = revoke_access.role_name;
-    PERFORM rag._apply_tenants();
+        'REVOKE ALL ON ALL SEQUENCES IN SCHEMA rag FROM %1$I', role_name);
+    PERFORM rag._renew_rights(role_name);
 END
 $$;
 

@@ -120,7 +120,7 @@ BEGIN
     INSERT INTO rag.tenant_roles AS t (role_name, tenant, access)
     VALUES (grant_tenant.role_name, grant_tenant.tenant, grant_tenant.access)
     ON CONFLICT ON CONSTRAINT tenant_roles_pkey DO UPDATE SET access = excluded.access;
-    PERFORM rag._renew_tenant_rights(grant_tenant.role_name);
+    PERFORM rag._renew_rights(grant_tenant.role_name);
     SELECT f.* INTO _finding FROM rag.check_tenants() AS f WHERE f.status = 'fail' LIMIT 1;
     IF _finding.detail IS NOT NULL THEN
         RAISE EXCEPTION '%', _finding.detail
@@ -145,25 +145,6 @@ SELECT rag.create_tenant('acme'),
     rag.grant_tenant('pg_monitor', 'acme')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._renew_tenant_rights(role_name text)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
-        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
-    PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
-    WHERE g.role_name = _renew_tenant_rights.role_name;
-    PERFORM rag._apply_tenants();
-END
-$$;
-
-COMMENT ON FUNCTION rag._renew_tenant_rights IS
-$$Give a role the rights that it has by rag.tenant_roles and rag.access_grants, and no other on
-functions.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.revoke_tenant(role_name text, tenant text DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -174,7 +155,7 @@ BEGIN
     DELETE FROM rag.tenant_roles AS t
     WHERE t.role_name = revoke_tenant.role_name
         AND (revoke_tenant.tenant IS NULL OR t.tenant = revoke_tenant.tenant);
-    PERFORM rag._renew_tenant_rights(revoke_tenant.role_name);
+    PERFORM rag._renew_rights(revoke_tenant.role_name);
 END
 $$;
 

@@ -1,6 +1,7 @@
 """Bodies of the service's own routes. A key that a route does not know is refused.
 
-What is in range is told by SQL, as to every other caller.
+What is in range is told by SQL, as to every other caller. Lists of options that the client has are
+its own; where a request may say less, the list is written out.
 """
 
 from __future__ import annotations
@@ -8,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from rag_pg.types import CollectionInfo, CollectionStats, Hit, Step, Usage
+from rag_pg.types import (
+    CollectionInfo,
+    CollectionOptions,
+    CollectionStats,
+    Hit,
+    StatementOptions,
+    Step,
+    Usage,
+)
 
 
 class Body(BaseModel):
@@ -28,24 +37,35 @@ class Turn(Body):
     content: str
 
 
-class Statement(Body):
-    """The options of a search that the database does; see `Collection.search`."""
+def _fields(options: type) -> dict[str, Any]:
+    """The options of a TypedDict as fields of a body, none of them required."""
+    return {name: (kind | None, None) for name, kind in get_type_hints(options).items()}
 
-    collection: str
-    limit: int | None = None
-    offset: int | None = None
-    filter: dict[str, Any] | None = None
-    vector_weight: float | None = None
-    keyword_weight: float | None = None
-    fusion: str | None = None
-    rrf_k: int | None = None
-    candidate_limit: int | None = None
-    diversity: float | None = None
-    per_document: int | None = None
-    boosts: list[dict[str, Any]] | None = None
-    duplicates: bool | None = None
-    ef_search: int | None = None
-    typo_tolerance: bool | None = None
+
+if TYPE_CHECKING:
+
+    class Statement(Body):
+        collection: str
+
+    class CollectionBody(Body):
+        name: str
+else:
+    Statement = create_model(
+        "Statement",
+        __base__=Body,
+        __module__=__name__,
+        __doc__="The options of a search that the database does; see `Collection.search`.",
+        collection=(str, ...),
+        **_fields(StatementOptions),
+    )
+    CollectionBody = create_model(
+        "CollectionBody",
+        __base__=Body,
+        __module__=__name__,
+        __doc__="See `Rag.collection`.",
+        name=(str, ...),
+        **_fields(CollectionOptions) | {"dimensions": (int | None, Field(None, ge=1, le=65_535))},
+    )
 
 
 class Searching(Statement):
@@ -92,19 +112,6 @@ class DocumentBody(Body):
     media_type: str | None = None
     language: str | None = None
     metadata: dict[str, Any] | None = None
-
-
-class CollectionBody(Body):
-    """See `Rag.collection`."""
-
-    name: str
-    model: str | None = None
-    language: str | None = None
-    distance: str | None = None
-    dimensions: int | None = Field(None, ge=1, le=65_535)
-    chunking: dict[str, Any] | None = None
-    index_options: dict[str, Any] | None = None
-    preset: str | None = None
 
 
 class FeedbackBody(Body):
