@@ -70,7 +70,7 @@ class Figures:
             self._is_saved = True
             text = json.dumps([*self._series.items()])
         unfinished = self._folder / f"{self._file}.new"
-        unfinished.write_text(text)
+        unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(self._folder / self._file)
 
     def render(self, metrics: Iterable[Metric] = ()) -> str:

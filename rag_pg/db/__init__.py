@@ -11,7 +11,6 @@ from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
-from rag_pg.db.evaluation import EqualRun, ResultRow, SampledChunk
 from rag_pg.db.job import IngestWork
 from rag_pg.db.request import Request
 from rag_pg.db.space import Compared
@@ -22,12 +21,9 @@ __all__ = [
     "Database",
     "Databases",
     "EmbeddedServer",
-    "EqualRun",
     "ExtractionWork",
     "IngestWork",
     "Request",
-    "ResultRow",
-    "SampledChunk",
     "checked_json",
     "closed_above",
     "connect",

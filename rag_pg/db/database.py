@@ -14,7 +14,6 @@ from rag_pg.db.citation import Citations
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.enrichment import Enrichments
-from rag_pg.db.evaluation import Evaluations
 from rag_pg.db.field import Fields
 from rag_pg.db.function import Functions
 from rag_pg.db.gate import Gates
@@ -54,7 +53,6 @@ class Database(
     Requests,
     ServiceKeys,
     Sources,
-    Evaluations,
     Gates,
     Admin,
 ):

@@ -1,4 +1,4 @@
-"""Statements about gates."""
+"""Statements about gates, and the questions and runs that they are measured by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.db.connection import Statements
-from rag_pg.types import Gate, GateCheck, GateResult
+from rag_pg.types import EvalQuery, Gate, GateCheck, GateResult, Vectors
 
 
 class Gates(Statements):
@@ -62,4 +62,30 @@ class Gates(Statements):
             limit=limit,
             options=options,
             run_name=name,
+        )
+
+    def list_eval_queries(self, set_name: str) -> list[EvalQuery]:
+        return self.rows(EvalQuery, "list_eval_queries", set_name=set_name)
+
+    def put_eval_embeddings(
+        self, set_name: str, fingerprint: str, query_ids: Sequence[str], vectors: Sequence[Vectors]
+    ) -> int:
+        return self.value(
+            int,
+            "put_eval_embeddings",
+            set_name=set_name,
+            fingerprint=fingerprint,
+            query_ids=query_ids,
+            embeddings=vectors,
+        )
+
+    def file_eval_run(
+        self, run_id: int, collection: str, settings: Mapping[str, Any], version: int
+    ) -> None:
+        self.call(
+            "_file_eval_run",
+            of_run=run_id,
+            of_collection=collection,
+            run_settings=settings,
+            version=version,
         )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pg.db import Database, SampledChunk
+from rag_pg.db import Database
 from rag_pg.errors import ModelUnavailable, ProviderAuth, RagError
+from rag_pg.evaluation.statements import EvalStatements, SampledChunk
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import Fence, estimate_tokens
@@ -118,7 +119,7 @@ def generate_questions(
             used += usage
             if entry is not None:
                 entries.append(entry)
-    for saved in database.put_eval_queries(set_name, entries, "synthetic"):
+    for saved in EvalStatements(database).put_eval_queries(set_name, entries, "synthetic"):
         if saved.state != "added":  # the same question of another chunk, or an earlier run
             counts["kept"] -= 1
             counts[saved.state] += 1
@@ -126,7 +127,7 @@ def generate_questions(
 
 
 def _chunks(database: Database, collection: str, count: int, seed: int) -> list[SampledChunk]:
-    return database.sample_chunks(collection, count, SHORTEST, seed)
+    return EvalStatements(database).sample_chunks(collection, count, SHORTEST, seed)
 
 
 def _shown(chunk: SampledChunk) -> str:

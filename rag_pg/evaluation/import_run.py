@@ -9,7 +9,9 @@ from pathlib import Path
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import BATCH, find_run
-from rag_pg.types import EvalQuery, EvalRunImport, Rejected
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import EvalRunImport, Rejected
+from rag_pg.types import EvalQuery
 
 FIELDS = 6  # query, Q0, document, rank, score, tag
 
@@ -35,7 +37,7 @@ def import_run(
     if not known:
         raise InvalidInput(f"{path}: no line is of a question of set {set_name!r}")
     uris = sorted({uri for found in known.values() for uri in found})
-    missing = database.missing_documents(collection, uris)
+    missing = EvalStatements(database).missing_documents(collection, uris)
     passages = [key for key, query in queries.items() if _judges_passages(query)]
     judged = [key for key in queries if key not in passages]
     unranked = sum(1 for key in judged if key not in known)
@@ -48,18 +50,18 @@ def import_run(
         )
         if count
     ]
-    run_id = database.start_eval_run(
+    run_id = EvalStatements(database).start_eval_run(
         set_name, collection, kind="search", settings={"imported": tag}, name=name or tag
     )
     for start in range(0, len(judged), BATCH):
-        database.put_eval_results(
+        EvalStatements(database).put_eval_results(
             run_id,
             [
                 {"query_id": key, "hits": _hits(known.get(key, {}))}
                 for key in judged[start : start + BATCH]
             ],
         )
-    database.finish_eval_run(run_id, notes)
+    EvalStatements(database).finish_eval_run(run_id, notes)
     return EvalRunImport(
         run=find_run(database, run_id),
         ranked=sum(len(found) for found in known.values()),

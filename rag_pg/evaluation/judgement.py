@@ -21,6 +21,7 @@ from rag_pg.db import Database
 from rag_pg.errors import ModelUnavailable, ProviderAuth
 from rag_pg.evaluation.calibrate import Observation
 from rag_pg.evaluation.generate import SHORTEST, Estimate
+from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
@@ -75,11 +76,11 @@ def _judge(item: Observation, llm: LLM, database: Database, since: float) -> Jud
         json.dumps([JUDGEMENT, llm.name, item.question, texts], ensure_ascii=False).encode()
     ).digest()
     version = f"{JUDGEMENT} {JUDGEMENT_VERSION}:{llm.name}"[:200]
-    known = database.read_verdict(key, version)
+    known = EvalStatements(database).read_verdict(key, version)
     if known is None:
         messages = judgement_messages(item.question, item.passages)
         known = {"reply": complete_json(llm, messages, JUDGEMENT_SCHEMA).parsed}
-        database.keep_verdict(key, version, known, age=time.monotonic() - since)
+        EvalStatements(database).keep_verdict(key, version, known, age=time.monotonic() - since)
     return read_judgement(known["reply"])
 
 
@@ -87,7 +88,7 @@ def estimate_judgements(
     database: Database, collection: str, llm: LLM, *, questions: int, passages: int
 ) -> Estimate:
     """Return what judging so many questions by so many passages each will take. Asks no model."""
-    chunks = database.sample_chunks(collection, SAMPLED, SHORTEST, 0)
+    chunks = EvalStatements(database).sample_chunks(collection, SAMPLED, SHORTEST, 0)
     shown = sum(estimate_tokens([chunk.content for chunk in chunks])) / max(len(chunks), 1)
     around = sum(estimate_tokens([m.content for m in judgement_messages("", [])])) + 40
     usage = Usage(

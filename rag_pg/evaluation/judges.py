@@ -16,11 +16,13 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, ProviderError
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import JudgedAnswer, JudgeReport
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json
 from rag_pg.text import Fence
 from rag_pg.threads import Threads
-from rag_pg.types import JudgedAnswer, JudgeReport, Message, Usage
+from rag_pg.types import Message, Usage
 
 AT_ONCE = 4
 VERSION = "1"  # of the prompts below: a changed prompt is another judge
@@ -171,11 +173,11 @@ def _of_model(name: str, llm: LLM, database: Database) -> Judge:
         key = hashlib.sha256(
             json.dumps([name, question.task, llm.name, shown], ensure_ascii=False).encode()
         ).digest()
-        known = database.read_verdict(key, version)
+        known = EvalStatements(database).read_verdict(key, version)
         if known is None:
             got = complete_json(llm, _messages(question, shown), question.schema, max_tokens=2048)
             known = {"reply": got.parsed}
-            database.keep_verdict(key, version, known, age=time.monotonic() - since)
+            EvalStatements(database).keep_verdict(key, version, known, age=time.monotonic() - since)
             return Verdict(
                 score=question.score(got.parsed), reason=got.parsed["reason"], usage=got.usage
             )
@@ -223,7 +225,7 @@ def judge_run(
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
     with Threads(at_once, "rag-pg-judge") as threads:
-        for item, found in threads.map(attempt, database.answers_to_judge(run_id)):
+        for item, found in threads.map(attempt, EvalStatements(database).answers_to_judge(run_id)):
             if isinstance(found, Exception):
                 failures.append(f"{item.query_id}: {str(found) or repr(found)}")
                 if isinstance(found, ProviderError):
@@ -235,7 +237,7 @@ def judge_run(
                 scored += 1
                 score = {"score": found.score, "reason": found.reason}
                 scores.append({"query_id": item.query_id, **score})
-    database.put_eval_scores(run_id, judge.name, judge.version, scores)
+    EvalStatements(database).put_eval_scores(run_id, judge.name, judge.version, scores)
     return JudgeReport(
         judge=judge.name,
         judge_version=judge.version,

@@ -16,8 +16,10 @@ from rag_pg.errors import (
     RagError,
     SchemaMismatch,
 )
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import EvalRun
 from rag_pg.threads import Threads
-from rag_pg.types import Answer, EvalQuery, EvalRun, Hits
+from rag_pg.types import Answer, EvalQuery, Hits
 
 BATCH = 100
 # What is wrong with every question of a run, and not with one of them.
@@ -53,7 +55,7 @@ def run_set(
     queries = database.list_eval_queries(set_name)
     if not queries:
         raise InvalidInput(f"evaluation set {set_name!r} has no questions: import some")
-    run_id = database.start_eval_run(
+    run_id = EvalStatements(database).start_eval_run(
         set_name, collection, kind=kind, settings=plain_settings(settings), name=name
     )
     notes: Counter[str] = Counter()
@@ -61,7 +63,7 @@ def run_set(
     for done, (query, found) in enumerate(_ask_all(queries, ask, at_once), 1):
         if isinstance(found, RagError):
             if isinstance(found, _OF_THE_RUN) or (done == 1 and isinstance(found, InvalidInput)):
-                database.drop_eval_run(run_id)
+                EvalStatements(database).drop_eval_run(run_id)
                 raise found
             results.append({"query_id": query.query_id, "error": str(found)})
         else:
@@ -69,18 +71,18 @@ def run_set(
             results.append({**result, "query_id": query.query_id})
             notes.update(remarks)
         if len(results) == BATCH or done == len(queries):
-            database.put_eval_results(run_id, results)
+            EvalStatements(database).put_eval_results(run_id, results)
             results = []
         if progress is not None:
             progress(done, len(queries))
     told = [text if n == 1 else f"{text} ({n} questions)" for text, n in notes.most_common(20)]
-    database.finish_eval_run(run_id, told)
+    EvalStatements(database).finish_eval_run(run_id, told)
     return find_run(database, run_id)
 
 
 def find_run(database: Database, run_id: int) -> EvalRun:
     """Raises: NotFound."""
-    for run in database.list_eval_runs(run_id=run_id):
+    for run in EvalStatements(database).list_eval_runs(run_id=run_id):
         return run
     raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval show lists them")
 

@@ -38,26 +38,8 @@ from rag_pg.types.document import (
     Unchanged,
 )
 from rag_pg.types.enrichment import Enrichment, EnrichmentEstimate, EnrichmentSize, RulePreview
-from rag_pg.types.evaluation import (
-    EvalDrift,
-    EvalImport,
-    EvalJudge,
-    EvalMetric,
-    EvalQuery,
-    EvalRun,
-    EvalRunImport,
-    EvalSet,
-    JudgeAgreement,
-    JudgedAnswer,
-    JudgeReport,
-    LabelledResult,
-    LabelReport,
-    QueryComparison,
-    Rejected,
-    RunComparison,
-)
 from rag_pg.types.function import FunctionArgument, FunctionInfo
-from rag_pg.types.gate import Gate, GateCheck, GateResult
+from rag_pg.types.gate import EvalQuery, Gate, GateCheck, GateResult
 from rag_pg.types.history import (
     DocumentText,
     DocumentVersion,
@@ -69,7 +51,6 @@ from rag_pg.types.history import (
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, SearchCheck, TermMatch
 from rag_pg.types.job import Job, JobCounts, WorkerInfo
 from rag_pg.types.json import to_json
-from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.options import (
@@ -84,16 +65,6 @@ from rag_pg.types.options import (
 )
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
 from rag_pg.types.service_key import ServiceKey, UsedKey
-from rag_pg.types.sweep import (
-    MOST_CANDIDATES,
-    Candidate,
-    RunProgress,
-    Sweep,
-    SweepEstimate,
-    SweepRow,
-    Tell,
-    Vary,
-)
 from rag_pg.types.table import as_table
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import Budget, ModelUsage, Step, Usage, UsageLine
@@ -101,7 +72,6 @@ from rag_pg.types.vector import Scores, Vectors
 from rag_pg.types.view import ExposedView, ViewColumn
 
 __all__ = [
-    "MOST_CANDIDATES",
     "PROVEN",
     "SHORT",
     "TOOL_SECONDS",
@@ -117,7 +87,6 @@ __all__ = [
     "Budget",
     "CacheStats",
     "Calibration",
-    "Candidate",
     "Capabilities",
     "CheckedQuote",
     "Chunk",
@@ -136,14 +105,7 @@ __all__ = [
     "EnrichmentEstimate",
     "EnrichmentSize",
     "Erasure",
-    "EvalDrift",
-    "EvalImport",
-    "EvalJudge",
-    "EvalMetric",
     "EvalQuery",
-    "EvalRun",
-    "EvalRunImport",
-    "EvalSet",
     "Event",
     "Existing",
     "ExposedView",
@@ -161,11 +123,6 @@ __all__ = [
     "Hits",
     "Job",
     "JobCounts",
-    "JudgeAgreement",
-    "JudgeReport",
-    "JudgedAnswer",
-    "LabelReport",
-    "LabelledResult",
     "Leg",
     "LineChange",
     "LoadFailure",
@@ -181,16 +138,9 @@ __all__ = [
     "Original",
     "Passage",
     "Progress",
-    "QueryComparison",
-    "RecallMeasure",
-    "Rejected",
-    "Replay",
     "ReplayedCitation",
-    "ReplayedQuery",
     "Route",
     "RulePreview",
-    "RunComparison",
-    "RunProgress",
     "Scores",
     "SearchCheck",
     "ServiceKey",
@@ -202,11 +152,7 @@ __all__ = [
     "StatementOptions",
     "StatusLine",
     "Step",
-    "Sweep",
-    "SweepEstimate",
-    "SweepRow",
     "SyncReport",
-    "Tell",
     "TermMatch",
     "Tool",
     "ToolCall",
@@ -217,7 +163,6 @@ __all__ = [
     "UsageLine",
     "UsedKey",
     "ValueMatch",
-    "Vary",
     "Vectors",
     "ViewColumn",
     "ViewQuery",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -62,3 +62,23 @@ class GateCheck:
     details: Sequence[Mapping[str, Any]]
     checked_by: str
     checked_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalQuery:
+    """A question of a set with what is right for it.
+
+    relevant: objects of uri, grade and perhaps quote, start and stop. answers: each is right by
+    itself. source: human, synthetic, feedback or log.
+    """
+
+    query_id: str
+    question: str
+    category: str = ""
+    source: str = "human"
+    unanswerable: bool = False
+    relevant: Sequence[Mapping[str, Any]] = ()
+    answers: Sequence[str] = ()
+    expected_terms: Sequence[str] = ()
+    expected_metadata: Mapping[str, Any] = field(default_factory=dict)
+    min_score: float | None = None

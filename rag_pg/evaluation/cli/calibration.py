@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rag_pg.client import Rag
-    from rag_pg.types import Calibration, Rejected
+    from rag_pg.evaluation.types import Rejected
+    from rag_pg.types import Calibration
 
 
 @command

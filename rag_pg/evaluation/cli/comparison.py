@@ -27,7 +27,7 @@ from rag_pg.evaluation.cli.arguments import K, RunId, figure, interval
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import RunComparison
+    from rag_pg.evaluation.types import RunComparison
 
 METRICS = "ndcg,recall,mrr"
 

@@ -21,7 +21,7 @@ from rag_pg.evaluation.cli.arguments import figure
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import RecallMeasure
+    from rag_pg.evaluation.types import RecallMeasure
 
 
 @command

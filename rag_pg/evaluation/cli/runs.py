@@ -36,8 +36,8 @@ from rag_pg.evaluation.cli.arguments import K, RunId, SetName, printable
 
 if TYPE_CHECKING:
     from rag_pg.client import AskOptions, Rag
-    from rag_pg.db import ResultRow
-    from rag_pg.types import EvalMetric, EvalRun
+    from rag_pg.evaluation.statements import ResultRow
+    from rag_pg.evaluation.types import EvalMetric, EvalRun
 
 All = Annotated[bool, typer.Option("--all", help="Print every metric, by category, too.")]
 MAIN = ("ndcg", "answer_f1", "assertion_pass_rate")  # by which categories are compared

@@ -25,7 +25,7 @@ from rag_pg.evaluation.cli.arguments import SetName, confirm
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import EvalRunImport
+    from rag_pg.evaluation.types import EvalRunImport
 
 Form = Annotated[
     str | None,

@@ -32,7 +32,7 @@ from rag_pg.evaluation.cli.runs import show_progress
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import Sweep, SweepEstimate, SweepRow
+    from rag_pg.evaluation.types import Sweep, SweepEstimate, SweepRow
 
 
 @command

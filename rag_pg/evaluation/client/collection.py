@@ -19,14 +19,9 @@ from rag_pg.evaluation.client.run import run
 from rag_pg.evaluation.client.sweep import estimate_sweep, sweep
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.import_run import import_run
-from rag_pg.ingest import Report as CopyReport
-from rag_pg.protocols import LLM, Reranker
-from rag_pg.search import StatementOptions, accounted
-from rag_pg.types import (
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import (
     MOST_CANDIDATES,
-    Advice,
-    AuditFinding,
-    Calibration,
     EvalDrift,
     EvalRun,
     EvalRunImport,
@@ -36,9 +31,12 @@ from rag_pg.types import (
     Sweep,
     SweepEstimate,
     Tell,
-    Usage,
     Vary,
 )
+from rag_pg.ingest import Report as CopyReport
+from rag_pg.protocols import LLM, Reranker
+from rag_pg.search import StatementOptions, accounted
+from rag_pg.types import Advice, AuditFinding, Calibration, Usage
 
 
 class CollectionEvaluation(OfCollection):
@@ -114,7 +112,7 @@ class CollectionEvaluation(OfCollection):
 
     def drift(self, set_name: str) -> list[EvalDrift]:
         """The judgements of a set that no longer describe this collection."""
-        return self._database.eval_drift(set_name, self._name)
+        return EvalStatements(self._database).eval_drift(set_name, self._name)
 
     @in_thread("long")
     def estimate_queries(
@@ -417,13 +415,13 @@ class CollectionEvaluation(OfCollection):
             seconds: after so many nothing further is begun.
         Raises: InvalidQuery, NotReady (nothing is embedded).
         """
-        return self._database.measure_recall(
+        return EvalStatements(self._database).measure_recall(
             self._name, sample=sample, k=k, target=target, seconds=seconds
         )
 
     def recall_measures(self, *, limit: int = 100) -> list[RecallMeasure]:
         """What was measured of its vector searches, the latest first."""
-        return self._database.list_recall(self._name, limit)
+        return EvalStatements(self._database).list_recall(self._name, limit)
 
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rag_pg.client import OpenCollection
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import Replay, ReplayedQuery
 from rag_pg.providers import embed_query
 from rag_pg.search import StatementOptions, check_names
-from rag_pg.types import Replay, ReplayedQuery
 
 CHANGED = StatementOptions.__optional_keys__ - {"limit", "offset", "filter"}
 
@@ -21,7 +22,9 @@ def replay(
     """See `CollectionEvaluation.replay`."""
     check_names(options, known=CHANGED, call="replay")
     database = opened.rag.database
-    found = database.replay_queries(opened.name, options, candidate, k=k, sample=sample)
+    found = EvalStatements(database).replay_queries(
+        opened.name, options, candidate, k=k, sample=sample
+    )
     if candidate is not None:
         found = _embed_anew(opened, found, candidate, options, k)
     notes = []
@@ -54,7 +57,7 @@ def _embed_anew(
     if not texts:
         return found
     embedder = opened.rag.models.embedder_of(database, candidate)
-    embedded = database.replay_queries(
+    embedded = EvalStatements(database).replay_queries(
         opened.name,
         options,
         candidate,

@@ -9,8 +9,8 @@ from rag_pg.answer import AskOptions
 from rag_pg.client import OpenCollection
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import answer_result, run_set, search_result
+from rag_pg.evaluation.types import EvalRun
 from rag_pg.search import SearchOptions, check_names
-from rag_pg.types import EvalRun
 
 
 def run(

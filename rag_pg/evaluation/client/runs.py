@@ -14,13 +14,11 @@ from rag_pg.evaluation.judges import Judge, find_judge, judge_run
 from rag_pg.evaluation.labels import judge_of, put_labels
 from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import find_run
-from rag_pg.protocols import LLM
-from rag_pg.search import accounted
-from rag_pg.types import (
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import (
     EvalImport,
     EvalJudge,
     EvalMetric,
-    EvalQuery,
     EvalRun,
     EvalSet,
     JudgeAgreement,
@@ -30,9 +28,12 @@ from rag_pg.types import (
     QueryComparison,
     RunComparison,
 )
+from rag_pg.protocols import LLM
+from rag_pg.search import accounted
+from rag_pg.types import EvalQuery
 
 if TYPE_CHECKING:
-    from rag_pg.db import ResultRow
+    from rag_pg.evaluation.statements import ResultRow
 
 METRICS = ("ndcg", "recall", "mrr")
 
@@ -42,7 +43,7 @@ class EvalSets(OfRag):
 
     def list(self) -> list[EvalSet]:
         """Every set, and how large it is."""
-        return self._rag.database.list_eval_sets()
+        return EvalStatements(self._rag.database).list_eval_sets()
 
     def queries(self, set_name: str) -> builtins.list[EvalQuery]:
         """The questions of a set. Raises: NotFound."""
@@ -93,7 +94,7 @@ class EvalSets(OfRag):
 
     def drop(self, set_name: str) -> None:
         """Remove a set with its runs. Raises: NotFound."""
-        self._rag.database.drop_eval_set(set_name)
+        EvalStatements(self._rag.database).drop_eval_set(set_name)
 
 
 class EvalRuns(OfRag):
@@ -101,7 +102,7 @@ class EvalRuns(OfRag):
 
     def list(self, set_name: str | None = None, *, limit: int = 100) -> list[EvalRun]:
         """The latest runs, of one set or of all."""
-        return self._rag.database.list_eval_runs(set_name, limit)
+        return EvalStatements(self._rag.database).list_eval_runs(set_name, limit)
 
     def get(self, run_id: int) -> EvalRun:
         """One run. Raises: NotFound."""
@@ -110,11 +111,11 @@ class EvalRuns(OfRag):
 
     def results(self, run_id: int, *, k: int = 10) -> builtins.list[ResultRow]:
         """What each question got: its hits, of which k are judged, its answer, its error."""
-        return self._rag.database.eval_result_rows(run_id, k)
+        return EvalStatements(self._rag.database).eval_result_rows(run_id, k)
 
     def metrics(self, run_id: int, *, k: int = 10) -> builtins.list[EvalMetric]:
         """The metrics of a run, for all questions and by category; see rag.eval_metrics."""
-        return self._rag.database.eval_metrics(run_id, k)
+        return EvalStatements(self._rag.database).eval_metrics(run_id, k)
 
     def compare(
         self,
@@ -128,7 +129,7 @@ class EvalRuns(OfRag):
         correction: str = "holm",
     ) -> builtins.list[RunComparison]:
         """Two runs of one set: differences, intervals, p values, wins; see rag.compare_runs."""
-        return self._rag.database.compare_runs(
+        return EvalStatements(self._rag.database).compare_runs(
             run_a,
             run_b,
             metrics=metrics,
@@ -142,7 +143,7 @@ class EvalRuns(OfRag):
         self, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
     ) -> builtins.list[QueryComparison]:
         """A metric of two runs question by question, what lost most first."""
-        return self._rag.database.compare_queries(run_a, run_b, metric=metric, k=k)
+        return EvalStatements(self._rag.database).compare_queries(run_a, run_b, metric=metric, k=k)
 
     @in_thread("long")
     def report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
@@ -159,11 +160,11 @@ class EvalRuns(OfRag):
 
     def set_baseline(self, run_id: int, baseline: bool = True) -> None:
         """Make a run the one that others of its set, collection and kind are compared with."""
-        self._rag.database.set_eval_baseline(run_id, baseline)
+        EvalStatements(self._rag.database).set_eval_baseline(run_id, baseline)
 
     def drop(self, run_id: int) -> None:
         """Remove a run. Raises: NotFound."""
-        self._rag.database.drop_eval_run(run_id)
+        EvalStatements(self._rag.database).drop_eval_run(run_id)
 
     @in_thread("long")
     def judge(
@@ -190,11 +191,11 @@ class EvalRuns(OfRag):
 
         database = self._rag.database
         if isinstance(judge, str) and judge.startswith("sql:"):
-            return database.score_answers(run_id, judge.removeprefix("sql:"))
+            return EvalStatements(database).score_answers(run_id, judge.removeprefix("sql:"))
         models = self._rag.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
         find_judge(judge, database, model)  # its name is checked before the run is looked for
-        (run,) = database.list_eval_runs(run_id=run_id) or (None,)
+        (run,) = EvalStatements(database).list_eval_runs(run_id=run_id) or (None,)
         if run is None:
             raise NotFound(
                 f"there is no evaluation run {run_id}; Rag.evaluation.runs.list() gives them"
@@ -230,7 +231,7 @@ class EvalRuns(OfRag):
     def labelled(self, run_id: int, *, person: str = "") -> builtins.list[LabelledResult]:
         """The results of a run with their labels and what judges say of them. Raises: NotFound."""
 
-        return self._rag.database.labelled_results(run_id, judge_of(person))
+        return EvalStatements(self._rag.database).labelled_results(run_id, judge_of(person))
 
 
 class EvalJudges(OfRag):
@@ -238,7 +239,7 @@ class EvalJudges(OfRag):
 
     def list(self) -> list[EvalJudge]:
         """The judges that scored results, of each the version that scored last first."""
-        return self._rag.database.list_judges()
+        return EvalStatements(self._rag.database).list_judges()
 
     def measure(
         self, judge: str, judge_version: str, *, reference: str = "human"
@@ -248,7 +249,7 @@ class EvalJudges(OfRag):
         From 20 labels on, its metrics are not advisory. reference: human, labels, or human:name.
         Raises: NotFound, InvalidInput.
         """
-        return self._rag.database.measure_judge(judge, judge_version, reference)
+        return EvalStatements(self._rag.database).measure_judge(judge, judge_version, reference)
 
 
 class Evaluation(OfRag):

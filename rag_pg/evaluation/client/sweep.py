@@ -14,6 +14,7 @@ from rag_pg.client import CONTEXT_TOKENS, Enrichment, OpenCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.evaluation.client.run import run
 from rag_pg.evaluation.run import find_run
+from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.sweep import (
     Comparing,
     Corpus,
@@ -28,12 +29,20 @@ from rag_pg.evaluation.sweep import (
     settings_of,
 )
 from rag_pg.evaluation.sweep import estimate_sweep as estimate
+from rag_pg.evaluation.types import (
+    Candidate,
+    EvalRun,
+    RunProgress,
+    Sweep,
+    SweepEstimate,
+    Tell,
+    Vary,
+)
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.ingest import left_copies, temporary_copy
 from rag_pg.protocols import LLM
 from rag_pg.providers import embed_query
 from rag_pg.search import EXPANSIONS, SearchOptions, check_names
-from rag_pg.types import Candidate, EvalRun, RunProgress, Sweep, SweepEstimate, Tell, Vary
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +186,7 @@ def _plan_sweep(
     equal = (
         find_equal(
             candidates,
-            opened.rag.database.equal_runs(set_name, opened.name),
+            EvalStatements(opened.rag.database).equal_runs(set_name, opened.name),
             partial(_fingerprint, opened),
             opened.info.chunking,
         )
@@ -323,6 +332,6 @@ def _copied(
             yield copy
         finally:
             with suppress(RagError):
-                for made in database.list_eval_runs(set_name):
+                for made in EvalStatements(database).list_eval_runs(set_name):
                     if made.collection == info.name:
-                        database.drop_eval_run(made.run_id)
+                        EvalStatements(database).drop_eval_run(made.run_id)

@@ -12,6 +12,7 @@ from typing import Any
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, cell_of
+from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.types import EvalQuery
 
 
@@ -143,7 +144,7 @@ def export_run(database: Database, run_id: int, path: Path) -> int:
 
     Raises: InvalidInput (it cannot be written), NotFound.
     """
-    ranked = database.ranked_documents(run_id)
+    ranked = EvalStatements(database).ranked_documents(run_id)
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for query_id, uri, rank in ranked:

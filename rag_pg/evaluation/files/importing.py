@@ -18,8 +18,9 @@ from psycopg.types.json import Jsonb
 from rag_pg.db import Database, checked_json
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, entry_of_cells
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import EvalImport, Rejected
 from rag_pg.text import separated_rows
-from rag_pg.types import EvalImport, Rejected
 
 BATCH = 500
 _OTHER_NAMES: Mapping[str, str] = {
@@ -94,10 +95,12 @@ def put_queries(
 def _store(database: Database, set_name: str, read: _Read, source: str) -> EvalImport:
     entries = list(read.entries.values())
     counts = {"added": 0, "updated": 0, "unchanged": 0}
-    database.put_eval_set(set_name)
+    EvalStatements(database).put_eval_set(set_name)
     for start in range(0, len(entries), BATCH):
         batch = entries[start : start + BATCH]
-        for saved in database.put_eval_queries(set_name, [entry for entry, *_ in batch], source):
+        for saved in EvalStatements(database).put_eval_queries(
+            set_name, [entry for entry, *_ in batch], source
+        ):
             _, file, line = batch[saved.entry_number - 1]
             if saved.state == "rejected":
                 read.reject(file, line, saved.reason or "")

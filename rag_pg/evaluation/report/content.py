@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pg.types import EvalMetric, EvalRun, RunComparison
+from rag_pg.evaluation.types import EvalMetric, EvalRun, RunComparison
 
 METRIC = "ndcg"
 

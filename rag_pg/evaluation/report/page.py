@@ -10,7 +10,7 @@ from html import escape
 
 from rag_pg.evaluation.report.content import METRIC, ReportContent, ReportedHit, ReportedQuery
 from rag_pg.evaluation.report.plots import plot_categories, plot_frontier
-from rag_pg.types import EvalRun
+from rag_pg.evaluation.types import EvalRun
 
 SHOWN_LOST = 20
 STYLE = """:root{color-scheme:light dark}body{font:16px/1.55 system-ui,sans-serif;margin:1.5rem

@@ -17,7 +17,8 @@ from rag_pg.evaluation.report.content import (
 )
 from rag_pg.evaluation.report.page import page
 from rag_pg.evaluation.run import find_run
-from rag_pg.types import EvalMetric, RunComparison
+from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import EvalMetric, RunComparison
 
 SHOWN_HITS = 10
 COMPARED = ("ndcg", "recall", "mrr")
@@ -42,7 +43,7 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
         raise InvalidInput("a report is of runs of one set; rag-pg eval show lists them")
     if len(set(run_ids)) < len(run_ids):
         raise InvalidInput("a report names each run once")
-    metrics = [database.eval_metrics(run_id, k) for run_id in run_ids]
+    metrics = [EvalStatements(database).eval_metrics(run_id, k) for run_id in run_ids]
     pair = [0]
     if len(runs) > 1:
         others = range(1, len(runs))
@@ -51,7 +52,7 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
     results: dict[str, list[ReportedResult | None]] = {}
     categories: dict[str, str] = {}
     for position, run_id in enumerate(run_ids):
-        for row in database.eval_result_rows(run_id, k):
+        for row in EvalStatements(database).eval_result_rows(run_id, k):
             of_query = results.setdefault(row.query_id, [None] * len(runs))
             of_query[position] = ReportedResult(
                 value=row.ndcg, hits=_hits(row.hits), error=row.error
@@ -83,7 +84,7 @@ def _compare(
     shared = [one for one in COMPARED if all(one in overall(of_run) for of_run in metrics)]
     if len(run_ids) < 2 or not shared:
         return []
-    found = database.compare_runs(
+    found = EvalStatements(database).compare_runs(
         *run_ids, metrics=shared, k=k, permutations=10_000, seed=0, correction="holm"
     )
     return [one for one in found if one.category is None]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_pg.evaluation.types import Candidate, SweepEstimate
 from rag_pg.protocols import LLM, Reranker
 from rag_pg.providers import cost
-from rag_pg.types import Candidate, EnrichmentEstimate, EnrichmentSize, SweepEstimate, Usage
+from rag_pg.types import EnrichmentEstimate, EnrichmentSize, Usage
 
 BYTES_PER_TOKEN = 3.5  # of English, as in enrich
 OVERLAP = 1.12  # chunks beside their documents

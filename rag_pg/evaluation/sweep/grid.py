@@ -11,7 +11,7 @@ from typing import Any
 from rag_pg.chunk import Chunking
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import plain_settings
-from rag_pg.types import Candidate
+from rag_pg.evaluation.types import Candidate
 
 LONGEST = 8192  # tokens of a chunk; what the model reads is told when the copy is made
 MODES: Mapping[str, Mapping[str, float]] = {

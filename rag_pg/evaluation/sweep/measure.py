@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_pg.db import Database, EqualRun
+from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.evaluation.run import find_run
+from rag_pg.evaluation.statements import EqualRun, EvalStatements
 from rag_pg.evaluation.sweep.estimate import copy_key
 from rag_pg.evaluation.sweep.grid import key_of, settings_key
-from rag_pg.types import Candidate, EvalMetric, EvalRun, RunComparison, Sweep, SweepRow
+from rag_pg.evaluation.types import Candidate, EvalMetric, EvalRun, RunComparison, Sweep, SweepRow
 
 # What is compared where the caller names no metric: the first that the baseline has.
 PREFERRED: Mapping[str, Sequence[str]] = {
@@ -168,7 +169,7 @@ def _compare_kind(
         if one.run is None:
             rows.append(row)
             continue
-        found = {m.metric: m for m in database.eval_metrics(one.run.run_id, how.k)
+        found = {m.metric: m for m in EvalStatements(database).eval_metrics(one.run.run_id, how.k)
                  if m.category is None}  # fmt: skip
         metric = metric or _first_metric(one.candidate.kind, found)
         compared = None
@@ -190,7 +191,7 @@ def _compare(
     how: Comparing,
     significance: float = SIGNIFICANCE,
 ) -> RunComparison | None:
-    compared = database.compare_runs(
+    compared = EvalStatements(database).compare_runs(
         base, run, metrics=[metric], k=how.k, permutations=how.permutations, seed=how.seed,
         correction="none", significance=significance,
     )  # fmt: skip
@@ -241,7 +242,7 @@ def _row(
 def _correct(database: Database, rows: Sequence[SweepRow], how: Comparing) -> list[SweepRow]:
     """Return the rows with p values for so many comparisons, and the intervals of these."""
     tested = [row.p_value for row in rows if row.p_value is not None]
-    corrected = iter(database.adjust_p_values(tested, how.correction))
+    corrected = iter(EvalStatements(database).adjust_p_values(tested, how.correction))
     bases = {row.kind: row.run_id for row in rows if row.baseline}
     done = []
     for row in rows:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_pg.evaluation.types import Candidate
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker
-from rag_pg.types import Candidate
 
 NO_LLM = "no language model: name one by --llm, or set RAG_PG_LLM"
 NO_RERANKER = "no cross-encoder is named: --with rerank=onnx:MODEL"

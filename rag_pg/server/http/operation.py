@@ -10,6 +10,14 @@ from fastapi import APIRouter, Query
 from starlette.responses import PlainTextResponse, Response
 
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.evaluation.types import (
+    EvalImport,
+    EvalMetric,
+    EvalRun,
+    EvalSet,
+    QueryComparison,
+    RunComparison,
+)
 from rag_pg.metrics import CONTENT_TYPE
 from rag_pg.server.http.problem import PROBLEMS, Refused
 from rag_pg.server.http.service import Asked, answered, needs
@@ -17,17 +25,11 @@ from rag_pg.server.http.shapes import Count, Health, QueriesBody, RetryBody
 from rag_pg.types import (
     Budget,
     Calibration,
-    EvalImport,
-    EvalMetric,
-    EvalRun,
-    EvalSet,
     Finding,
     Gate,
     GateCheck,
     JobCounts,
     LoggedAnswer,
-    QueryComparison,
-    RunComparison,
     StatusLine,
     UsageLine,
     WorkerInfo,

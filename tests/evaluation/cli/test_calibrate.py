@@ -15,7 +15,8 @@ from rag_pg.cli.app import app
 from rag_pg.console import options
 from rag_pg.evaluation.cli import calibration as command
 from rag_pg.evaluation.generate import Estimate
-from rag_pg.types import Calibration, Rejected, Usage
+from rag_pg.evaluation.types import Rejected
+from rag_pg.types import Calibration, Usage
 
 
 @pytest.mark.parametrize("rejected", [(), (Rejected(file="q.jsonl", line=2, reason="no JSON"),)])

@@ -12,6 +12,7 @@ import pytest
 from walk import walk_above
 
 from rag_pg.db import Database
+from rag_pg.evaluation.statements import EvalStatements
 
 Connection = psycopg.Connection[Any]
 COUNT, DIMENSIONS = 1000, 16
@@ -249,9 +250,11 @@ def test_the_client_measures(bad: str) -> None:
     database = Database(bad)
     database.open()
     try:
-        measure = database.measure_recall("docs", sample=3, k=5, target=None, seconds=10.0)
+        measure = EvalStatements(database).measure_recall(
+            "docs", sample=3, k=5, target=None, seconds=10.0
+        )
         assert (measure.query_count, measure.k, measure.is_current) == (3, 5, True)
-        assert database.list_recall("docs", 1) == [measure]
+        assert EvalStatements(database).list_recall("docs", 1) == [measure]
     finally:
         database.close()
 

@@ -1,4 +1,4 @@
-"""Statements about evaluation: sets, runs, metrics, judges."""
+"""Statements about evaluation: sets, runs, metrics, judges, live queries asked again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_pg.db.connection import Statements
-from rag_pg.types import (
+from rag_pg.db import Database
+from rag_pg.evaluation.types import (
     EvalDrift,
     EvalJudge,
     EvalMetric,
-    EvalQuery,
     EvalRun,
     EvalSet,
     JudgeAgreement,
@@ -19,9 +18,11 @@ from rag_pg.types import (
     JudgeReport,
     LabelledResult,
     QueryComparison,
+    RecallMeasure,
+    ReplayedQuery,
     RunComparison,
-    Vectors,
 )
+from rag_pg.types import Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,47 +71,37 @@ class EqualRun:
     chunking: Mapping[str, Any]
 
 
-class Evaluations(Statements):
-    """Sets of questions, and runs of them."""
+class EvalStatements:
+    """Calls of the database about evaluation."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def put_eval_set(self, set_name: str, description: str | None = None) -> int:
-        return self.value(int, "put_eval_set", set_name=set_name, description=description)
+        return self._database.value(int, "put_eval_set", set_name=set_name, description=description)
 
     def put_eval_queries(
         self, set_name: str, queries: Sequence[Mapping[str, Any]], source: str = "human"
     ) -> list[SavedQuery]:
-        return self.rows(
+        return self._database.rows(
             SavedQuery, "put_eval_queries", set_name=set_name, queries=queries, source=source
         )
 
-    def put_eval_embeddings(
-        self, set_name: str, fingerprint: str, query_ids: Sequence[str], vectors: Sequence[Vectors]
-    ) -> int:
-        return self.value(
-            int,
-            "put_eval_embeddings",
-            set_name=set_name,
-            fingerprint=fingerprint,
-            query_ids=query_ids,
-            embeddings=vectors,
-        )
-
     def list_eval_sets(self) -> list[EvalSet]:
-        return self.rows(EvalSet, "list_eval_sets")
-
-    def list_eval_queries(self, set_name: str) -> list[EvalQuery]:
-        return self.rows(EvalQuery, "list_eval_queries", set_name=set_name)
+        return self._database.rows(EvalSet, "list_eval_sets")
 
     def drop_eval_set(self, set_name: str) -> None:
-        self.call("drop_eval_set", set_name=set_name)
+        self._database.call("drop_eval_set", set_name=set_name)
 
     def eval_drift(self, set_name: str, collection: str) -> list[EvalDrift]:
-        return self.rows(EvalDrift, "eval_drift", set_name=set_name, collection=collection)
+        return self._database.rows(
+            EvalDrift, "eval_drift", set_name=set_name, collection=collection
+        )
 
     def start_eval_run(
         self, set_name: str, collection: str, *, kind: str, settings: Mapping[str, Any], name: str
     ) -> int:
-        return self.value(
+        return self._database.value(
             int,
             "start_eval_run",
             set_name=set_name,
@@ -121,29 +112,29 @@ class Evaluations(Statements):
         )
 
     def put_eval_results(self, run_id: int, results: Sequence[Mapping[str, Any]]) -> int:
-        return self.value(int, "put_eval_results", run_id=run_id, results=results)
+        return self._database.value(int, "put_eval_results", run_id=run_id, results=results)
 
     def finish_eval_run(self, run_id: int, notes: Sequence[str] = ()) -> None:
-        self.call("finish_eval_run", run_id=run_id, notes=notes)
+        self._database.call("finish_eval_run", run_id=run_id, notes=notes)
 
     def set_eval_baseline(self, run_id: int, baseline: bool = True) -> None:
-        self.call("set_eval_baseline", run_id=run_id, baseline=baseline)
+        self._database.call("set_eval_baseline", run_id=run_id, baseline=baseline)
 
     def drop_eval_run(self, run_id: int) -> None:
-        self.call("drop_eval_run", run_id=run_id)
+        self._database.call("drop_eval_run", run_id=run_id)
 
     def list_eval_runs(
         self, set_name: str | None = None, limit: int = 100, run_id: int | None = None
     ) -> list[EvalRun]:
-        return self.rows(
+        return self._database.rows(
             EvalRun, "list_eval_runs", set_name=set_name, limit=limit, wanted_run=run_id
         )
 
     def eval_metrics(self, run_id: int, k: int = 10) -> list[EvalMetric]:
-        return self.rows(EvalMetric, "eval_metrics", run_id=run_id, k=k)
+        return self._database.rows(EvalMetric, "eval_metrics", run_id=run_id, k=k)
 
     def eval_result_rows(self, run_id: int, k: int) -> list[ResultRow]:
-        return self.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
+        return self._database.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
 
     def compare_runs(
         self,
@@ -157,7 +148,7 @@ class Evaluations(Statements):
         correction: str,
         significance: float = 0.05,
     ) -> list[RunComparison]:
-        return self.rows(
+        return self._database.rows(
             RunComparison,
             "compare_runs",
             run_a=run_a,
@@ -173,36 +164,30 @@ class Evaluations(Statements):
     def compare_queries(
         self, run_a: int, run_b: int, *, metric: str, k: int
     ) -> list[QueryComparison]:
-        return self.rows(
+        return self._database.rows(
             QueryComparison, "compare_queries", run_a=run_a, run_b=run_b, metric=metric, k=k
         )
 
     def adjust_p_values(self, p_values: Sequence[float], correction: str) -> list[float]:
         return (
-            self.optional(list, "_adjust_p_values", p_values=p_values, correction=correction) or []
+            self._database.optional(
+                list, "_adjust_p_values", p_values=p_values, correction=correction
+            )
+            or []
         )
 
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
-        return self.rows(EqualRun, "_equal_runs", set_name=set_name, collection=collection)
-
-    def file_eval_run(
-        self, run_id: int, collection: str, settings: Mapping[str, Any], version: int
-    ) -> None:
-        self.call(
-            "_file_eval_run",
-            of_run=run_id,
-            of_collection=collection,
-            run_settings=settings,
-            version=version,
+        return self._database.rows(
+            EqualRun, "_equal_runs", set_name=set_name, collection=collection
         )
 
     def answers_to_judge(self, run_id: int) -> list[JudgedAnswer]:
-        return self.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
+        return self._database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
 
     def put_eval_scores(
         self, run_id: int, judge: str, judge_version: str, scores: Sequence[Mapping[str, Any]]
     ) -> int:
-        return self.value(
+        return self._database.value(
             int,
             "put_eval_scores",
             run_id=run_id,
@@ -212,10 +197,12 @@ class Evaluations(Statements):
         )
 
     def score_answers(self, run_id: int, judge_function: str) -> JudgeReport:
-        return self.only(JudgeReport, "score_answers", run_id=run_id, judge_function=judge_function)
+        return self._database.only(
+            JudgeReport, "score_answers", run_id=run_id, judge_function=judge_function
+        )
 
     def measure_judge(self, judge: str, judge_version: str, reference: str) -> JudgeAgreement:
-        return self.only(
+        return self._database.only(
             JudgeAgreement,
             "measure_judge",
             judge=judge,
@@ -224,13 +211,15 @@ class Evaluations(Statements):
         )
 
     def labelled_results(self, run_id: int, judge: str) -> list[LabelledResult]:
-        return self.rows(LabelledResult, "_labelled_results", of_run=run_id, of_person=judge)
+        return self._database.rows(
+            LabelledResult, "_labelled_results", of_run=run_id, of_person=judge
+        )
 
     def list_judges(self) -> list[EvalJudge]:
-        return self.rows(EvalJudge, "_list_judges")
+        return self._database.rows(EvalJudge, "_list_judges")
 
     def read_verdict(self, prompt_hash: bytes, judge_version: str) -> Mapping[str, Any] | None:
-        return self.optional(
+        return self._database.optional(
             dict, "_read_verdict", wanted_hash=prompt_hash, wanted_version=judge_version
         )
 
@@ -243,7 +232,7 @@ class Evaluations(Statements):
         age: float,
     ) -> None:
         """age: seconds since what was judged was read."""
-        self.call(
+        self._database.call(
             "_keep_verdict",
             given_hash=prompt_hash,
             given_version=judge_version,
@@ -254,7 +243,7 @@ class Evaluations(Statements):
     def sample_chunks(
         self, collection: str, count: int, shortest: int, seed: int
     ) -> list[SampledChunk]:
-        return self.rows(
+        return self._database.rows(
             SampledChunk,
             "_sample_chunks",
             of_collection=collection,
@@ -264,7 +253,50 @@ class Evaluations(Statements):
         )
 
     def missing_documents(self, collection: str, uris: Sequence[str]) -> list[str]:
-        return self.values(str, "_missing_documents", of_collection=collection, uris=uris)
+        return self._database.values(str, "_missing_documents", of_collection=collection, uris=uris)
 
     def ranked_documents(self, run_id: int) -> list[tuple[str, str, int]]:
-        return self.tuples(("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id)
+        return self._database.tuples(
+            ("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id
+        )
+
+    def replay_queries(
+        self,
+        collection: str,
+        options: Mapping[str, Any],
+        candidate: str | None,
+        *,
+        k: int,
+        sample: int,
+        query_ids: Sequence[int] | None = None,
+        embeddings: Sequence[Vectors] | None = None,
+    ) -> list[ReplayedQuery]:
+        return self._database.rows(
+            ReplayedQuery,
+            "replay_queries",
+            collection=collection,
+            options=options,
+            candidate=candidate,
+            k=k,
+            sample=sample,
+            query_ids=query_ids,
+            embeddings=embeddings,
+        )
+
+    def measure_recall(
+        self, collection: str, *, sample: int, k: int, target: float | None, seconds: float
+    ) -> RecallMeasure:
+        ((number,),) = self._database.tuples(
+            ("measure_id",),
+            "measure_recall",
+            collection=collection,
+            sample=sample,
+            k=k,
+            target=target,
+            seconds=seconds,
+        )
+        (measure,) = [m for m in self.list_recall(collection, 100) if m.measure_id == number]
+        return measure
+
+    def list_recall(self, collection: str | None, limit: int) -> list[RecallMeasure]:
+        return self._database.rows(RecallMeasure, "list_recall", collection=collection, limit=limit)

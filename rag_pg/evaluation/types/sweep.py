@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_pg.types.usage import Usage
+from rag_pg.types import Usage
 
 MOST_CANDIDATES = 50  # of a sweep, unless the caller wants more
 Vary = Mapping[str, Sequence[Any]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rag_pg.types.usage import Usage
+from rag_pg.types import Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,26 +22,6 @@ class EvalSet:
     categories: Sequence[str]
     sources: Sequence[str]
     runs: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvalQuery:
-    """A question of a set with what is right for it.
-
-    relevant: objects of uri, grade and perhaps quote, start and stop. answers: each is right by
-    itself. source: human, synthetic, feedback or log.
-    """
-
-    query_id: str
-    question: str
-    category: str = ""
-    source: str = "human"
-    unanswerable: bool = False
-    relevant: Sequence[Mapping[str, Any]] = ()
-    answers: Sequence[str] = ()
-    expected_terms: Sequence[str] = ()
-    expected_metadata: Mapping[str, Any] = field(default_factory=dict)
-    min_score: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
