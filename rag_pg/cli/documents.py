@@ -117,7 +117,7 @@ def add(
 def sync(
     rag: Rag,
     location: Annotated[
-        str, typer.Argument(help="A folder, an archive, or an address: s3://bucket/handbook/.")
+        str, typer.Argument(help="A folder, an archive, or an address: https://docs.example.com/.")
     ],
     collection: Name = "docs",
     watch: Annotated[

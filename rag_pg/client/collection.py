@@ -37,7 +37,7 @@ from rag_pg.ingest import (
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.locations import Limits, open_location
+from rag_pg.locations import Limits, Network, open_location
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import embed_query
 from rag_pg.search import Rewritten, SearchOptions, check_names
@@ -213,16 +213,18 @@ class Collection:
         documents of it that are gone there; see `sync_location`.
 
         Args:
-            location: a folder, or an address such as s3://bucket/handbook/.
+            location: a folder, or an address: s3://bucket/handbook/,
+                https://docs.example.com/, git+https://host/repository.git@v1#docs.
             options: of the location's kind, see docs/guides/sources.md; never a credential.
         Raises: InvalidInput, LocationUnavailable (it cannot be listed: nothing is deleted).
         """
         settings = self.rag.settings
         limits = Limits(max_bytes=settings.max_file_bytes, exclude=exclude)
+        network = Network(private_hosts=frozenset(settings.private_hosts))
         return sync_location(
             self.rag.database,
             self.name,
-            open_location(location, limits, options or {}),
+            open_location(location, limits, options or {}, network),
             lambda items: self.add(items, wait=wait, progress=progress, dry_run=dry_run),
             dry_run=dry_run,
         )

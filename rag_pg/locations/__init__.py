@@ -4,8 +4,9 @@ A location is a folder, a prefix of a store, a website or a repository. What has
 is not read.
 """
 
+from rag_pg.locations.addresses import Network
 from rag_pg.locations.kinds import open_location
 from rag_pg.locations.location import Item, Limits, Location
 from rag_pg.locations.secrets import without_secrets
 
-__all__ = ["Item", "Limits", "Location", "open_location", "without_secrets"]
+__all__ = ["Item", "Limits", "Location", "Network", "open_location", "without_secrets"]

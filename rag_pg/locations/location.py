@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rag_pg.errors import InvalidInput
 from rag_pg.load import SUPPORTED, read_documents
 from rag_pg.text import clean_text
 from rag_pg.types import Loaded, LoadFailure, Skipped, Unchanged
@@ -70,6 +71,22 @@ def read_object(
     """Yield the documents in an object's bytes; the suffix of `name` says what it is."""
     for item in read_documents(Path(name), uri, data, max_bytes=limits.max_bytes):
         yield noted(item, uri, state, **metadata)
+
+
+def numbers(
+    options: Mapping[str, Any], known: Mapping[str, tuple[int, int, int]], kind: str
+) -> dict[str, int]:
+    """Return the whole numbers that options are, with the others' defaults.
+
+    known: the least, the largest and the default. Raises: InvalidInput.
+    """
+    for name, value in options.items():
+        if name not in known:
+            raise InvalidInput(f"{kind} has no option {name}; it has {', '.join(known) or 'none'}")
+        least, most, _ = known[name]
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise InvalidInput(f"option {name} is {value!r}; use {least} to {most}")
+    return {name: options.get(name, default) for name, (_, _, default) in known.items()}
 
 
 class Choice:
