@@ -1,5 +1,5 @@
-"""Tenants: whose a collection is, and which roles are of which tenant. Keys of the service. What is
-measured and traced."""
+"""Tenants: whose collections and documents are, and which roles are whose. Keys of the service.
+What is measured and traced."""
 
 from alembic import op
 
@@ -20,14 +20,15 @@ STATEMENTS = (
         role_name text NOT NULL,
         tenant text NOT NULL,
         access text NOT NULL,
+        groups text[] NOT NULL DEFAULT '{}',
         CONSTRAINT tenant_roles_pkey PRIMARY KEY (role_name, tenant),
-        CONSTRAINT tenant_roles_access CHECK (access IN ('reader', 'writer'))
+        CONSTRAINT tenant_roles_access CHECK (access IN ('reader', 'writer')),
+        CONSTRAINT tenant_roles_groups CHECK (tenant <> '*' OR groups = '{}')
     )
     """,
-    """
-    ALTER TABLE rag.collections ADD COLUMN tenant text NOT NULL DEFAULT '',
-        ADD CONSTRAINT collections_tenant CHECK (tenant <> '*')
-    """,
+    "ALTER TABLE rag.collections ADD COLUMN tenant text NOT NULL DEFAULT ''",
+    "ALTER TABLE rag.documents ADD COLUMN acl text[]",
+    "ALTER TABLE rag.chunks ADD COLUMN acl text[]",
     # By it the name of another tenant's collection is not found, as one that there is not.
     "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant) WHERE dropped_at IS NULL",
     "ALTER TABLE rag.documents ADD COLUMN sync_state jsonb",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
@@ -52,6 +52,8 @@ class Rag:
             one that a trusted application chooses; None: as the role's rights say.
         schema: the name of the schema, where `upgrade` made one of another name than rag; None:
             RAG_PG_SCHEMA, else rag. Several are in one database, each for itself.
+        groups: of the tenant, in which the user is for whom a trusted application asks: what
+            access lists of shared collections name.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Rag:
         embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
         tenant: str | None = None,
         schema: str | None = None,
+        groups: Iterable[str] = (),
     ) -> None:
         if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
             raise InvalidInput(
@@ -73,6 +76,9 @@ class Rag:
         self.dsn = dsn or self.settings.dsn
         self.tenant = tenant
         self.schema = check_name(schema or self.settings.schema)
+        self.groups = tuple(groups)
+        if self.groups and tenant is None:
+            raise InvalidInput("groups are of a tenant: pass it, as in tenant='acme'")
         self.models = Models(self.settings, embedders=embedders)
         kept = Entries(lambda: self.database, OFF, UseCounter(lambda: self.database))
         self.cache_entries = replace(kept, settings=parse_cache(self.settings.cache)).wanted(cache)
@@ -103,6 +109,7 @@ class Rag:
             self.dsn,
             pool_size=self.settings.pool_size,
             tenant=self.tenant,
+            groups=self.groups,
             schema=self.schema,
         )
         database.open(upgrade=embedded)

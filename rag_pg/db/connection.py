@@ -11,8 +11,9 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import re
 import selectors
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import lru_cache
@@ -72,6 +73,7 @@ class Statements:
         tenant: whose collections are seen; None: those of the role. It is a setting of each
             transaction, see `with_settings`.
         schema: the name of our schema.
+        groups: of the tenant, in which the user is: for a trusted application.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Statements:
         pool_size: int = POOL_SIZE,
         tenant: str | None = None,
         schema: str = SCHEMA,
+        groups: Iterable[str] = (),
     ) -> None:
         self.dsn = dsn
         self.schema = check_name(schema)
@@ -99,7 +102,8 @@ class Statements:
         self._tenant = tenant
         self._settings: Mapping[str, str] = {}
         if tenant is not None:
-            self._settings = {f"{schema}.tenant": tenant}
+            named = _group_names(groups)
+            self._settings = {f"{schema}.tenant": tenant, f"{schema}.groups": named}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """Return this database with settings that hold for each of its statements and no longer.
@@ -332,6 +336,18 @@ class Statements:
         if self._settings:
             names, values = zip(*self._settings.items(), strict=True)
             connection.execute(SET_LOCAL, [list(names), list(values)])
+
+
+def _group_names(groups: Iterable[str]) -> str:
+    """Groups as the setting rag.groups names them."""
+    names = list(groups)
+    for name in names:
+        if not re.fullmatch(r"[^\s,*/]{1,100}", name):
+            raise InvalidInput(
+                f"group name {name!r:.200} is not usable: use 1 to 100 characters without spaces,"
+                " commas, asterisks or slashes"
+            )
+    return ",".join(names)
 
 
 @lru_cache

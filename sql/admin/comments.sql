@@ -28,7 +28,7 @@ lexer_version  of what made lexemes of its chunks, the oldest while they are lex
 index_format  how its keyword index is stored
 keep_original  whether the files that documents are made from are stored, too
 copy_of  collection_id of the collection that this is a temporary copy of; NULL: of none
-tenant  whose it is; '': no tenant's$$),
+tenant  whose it is; '': no tenant's; *: shared, each document has its own$$),
 ('document_versions',
  'Texts that documents had before they were replaced or deleted.
 Kept where the collection keeps versions.',
@@ -129,7 +129,8 @@ title  shown with hits and embedded with every chunk
 media_type  decides how the text is cut, e.g. text/markdown
 language  text search configuration, by name; NULL: the collection's
 metadata  what filters, facets and boosts read: given_metadata, then what was found (enriched)
-tenant  reserved: always empty
+tenant  whose it is in a shared collection; '': nobody's; *: every tenant's
+acl  groups that may read it, as tenant/group; NULL: the whole tenant
 content_hash  SHA-256 of what is indexed: an equal one means that nothing has to be done
 indexed_version  the version whose chunks are searchable; 0: none yet
 given_metadata  what the caller gave, front matter with it; NULL: all of metadata
@@ -150,7 +151,8 @@ stop_offset  character after the last one; NULL: brought ready-made
 heading  path of headings above it
 content_hash  SHA-256 of the text that is embedded: title, heading, content
 metadata  the document's, and the chunk's own beside it
-tenant  reserved: always empty
+tenant  its document's
+acl  its document's
 language  text search configuration, by name; NULL: the collection's
 lexeme_count  length in BM25: the number of lexeme positions
 enriched  what rules found for this chunk alone, which is in metadata too
@@ -217,7 +219,8 @@ access  the kind of use$$),
  'Which login roles are of which tenant: only the owner of the tables writes it.',
 $$role_name  the role, as session_user names it
 tenant  the tenant; *: the one that an application names for a transaction
-access  reader, or writer, which also puts and deletes documents$$),
+access  reader, or writer, which also puts and deletes documents
+groups  of the tenant, in which the role is: access lists of documents name them$$),
 ('service_keys',
  'Keys of the HTTP service: only the owner of the tables reads and writes them.',
 $$key_name  what logs call it

@@ -70,13 +70,15 @@ BEGIN
         _quote := coalesce(_citation ->> 'quote', '');
         SELECT array_agg(c.chunk_id ORDER BY c.ordinal) INTO _keys
         FROM rag.chunks AS c
-        WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (ARRAY(
-            SELECT k.value::bigint
-            FROM jsonb_array_elements_text(_citation -> 'chunk_ids') AS k (value)));
+        WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (
+            rag._scoped_chunks(_collection_id, ARRAY(
+                SELECT k.value::bigint
+                FROM jsonb_array_elements_text(_citation -> 'chunk_ids') AS k (value))));
         IF _keys IS NULL THEN
             -- its text was replaced since it was found; the chunk that holds the quote now
             _document := CASE WHEN _citation ->> 'uri' <> ''
-                THEN rag.document_id(_check_citations.collection, _citation ->> 'uri') END;
+                THEN (rag._scoped_documents(_collection_id, ARRAY[
+                    rag.document_id(_check_citations.collection, _citation ->> 'uri')]))[1] END;
             _keys := ARRAY(
                 SELECT c.chunk_id FROM rag.chunks AS c
                 WHERE c.collection_id = _collection_id AND c.document_id = _document

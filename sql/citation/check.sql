@@ -81,7 +81,8 @@ SET plan_cache_mode = auto
 AS $$
 DECLARE
     _collection_id integer := (rag._require_collection(check_citation.collection)).collection_id;
-    _chunk CONSTANT record := rag._read_chunk(_collection_id, check_citation.chunk_id);
+    _chunk CONSTANT record := rag._read_chunk(_collection_id,
+        (rag._scoped_chunks(_collection_id, ARRAY[check_citation.chunk_id]))[1]);
     _found record;
     _other record;
     _compared integer := 0;
@@ -132,7 +133,7 @@ BEGIN
         END IF;
     END LOOP;
     _other := rag._read_beside(_collection_id, check_citation.chunk_id, _chunk.document_id,
-        _chunk.ordinal, others[:50]);
+        _chunk.ordinal, rag._scoped_chunks(_collection_id, others[:50]));
     FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP
         CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote);
         _found := rag._locate_quote(_other.contents[_number], check_citation.quote);

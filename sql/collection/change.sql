@@ -102,13 +102,47 @@ $$rag.collection_version of a collection's row: its changes, and what its settin
 space, its declared fields and its text search configurations say, whoever wrote them.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._scoped_version(of_collection rag.collections)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _scope CONSTANT text := rag._scope(of_collection.collection_id);
+    _space CONSTANT integer := (rag._active_space(of_collection.collection_id)).space_id;
+    _version bigint;
+BEGIN
+    EXECUTE format(
+        'SELECT (SELECT coalesce(bit_xor(hash_record_extended(ROW(c.document_id, c.version,'
+        ' c.indexed_version, c.updated_at, c.metadata, c.tenant, c.acl), 0)), 0)'
+        ' FROM rag.documents AS c WHERE c.collection_id = $1 AND %1$s)'
+        ' # (SELECT coalesce(bit_xor(hashint8extended(c.chunk_id, $2)), 0) FROM rag.chunks AS c'
+        ' JOIN rag.embeddings AS e ON e.space_id = $2 AND e.chunk_id = c.chunk_id'
+        ' WHERE c.collection_id = $1 AND %1$s)', _scope)
+    INTO _version USING of_collection.collection_id, _space;
+    RETURN _version # hash_record_extended(of_collection, 0) # (
+        SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
+        WHERE f.collection_id = of_collection.collection_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag._scoped_version IS
+$$rag.collection_version where the session sees a part of a shared collection: of that part alone,
+by its rows.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.collection_version(collection text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _collection CONSTANT rag.collections :=
+        rag._require_collection(collection_version.collection);
 BEGIN
-    RETURN rag._collection_version(rag._require_collection(collection_version.collection));
+    RETURN CASE WHEN rag._scope(_collection.collection_id) IS NULL
+        THEN rag._collection_version(_collection) ELSE rag._scoped_version(_collection) END;
 END
 $$;
 

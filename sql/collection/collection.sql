@@ -31,7 +31,7 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO on
 AS $$
 DECLARE
-    _all_of_each CONSTANT boolean := NOT row_security_active('rag.documents');
+    _all_of_each CONSTANT boolean := rag._sees_all_chunks();
     _tenants CONSTANT text[] := rag.visible_tenants();
     _collection record;
     _names text[];
@@ -40,7 +40,7 @@ BEGIN
         RETURN NULL;
     END IF;
     FOR _collection IN SELECT c.collection_id, c.name FROM rag.collections AS c
-        WHERE c.dropped_at IS NULL AND ARRAY['*', c.tenant] && _tenants ORDER BY c.name LOOP
+        WHERE c.dropped_at IS NULL AND rag._is_visible(c.tenant, _tenants) ORDER BY c.name LOOP
         IF _all_of_each OR EXISTS (SELECT FROM rag.documents AS d
             WHERE d.collection_id = _collection.collection_id) THEN
             _names := _names || _collection.name;

@@ -1,5 +1,25 @@
 -- What each collection holds, counted.
 
+CREATE OR REPLACE FUNCTION rag._count_embedded(collection_id integer, of_space integer)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+BEGIN
+    IF rag._scope(_count_embedded.collection_id) IS NULL THEN
+        RETURN (SELECT count(*) FROM rag.embeddings AS e WHERE e.space_id = of_space);
+    END IF;
+    RETURN (SELECT count(*) FROM rag.chunks AS c  -- of which policies show the caller's own
+        JOIN rag.embeddings AS e ON e.space_id = of_space AND e.chunk_id = c.chunk_id
+        WHERE c.collection_id = _count_embedded.collection_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag._count_embedded IS
+$$How many chunks have a vector in a space, of those that the session sees.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.collection_stats(name text DEFAULT NULL)
 RETURNS TABLE (collection text, model text, documents bigint, chunks bigint, embedded bigint,
                pending bigint, running bigint, delayed bigint, failed bigint, bytes bigint,
@@ -26,7 +46,7 @@ BEGIN
         SELECT _c.name, _c.model,
                (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _c.collection_id),
                (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id),
-               (SELECT count(*) FROM rag.embeddings AS e WHERE e.space_id = _c.space_id),
+               rag._count_embedded(_c.collection_id, _c.space_id),
                _c.pending, _c.running, _c.delayed, _c.dead,
                (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
                 FROM (SELECT to_regclass(format('rag.%I', t || '_' || _c.collection_id))

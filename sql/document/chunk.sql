@@ -62,6 +62,7 @@ DECLARE
     _languages text[];
     _metadatas jsonb[];
     _tenants text[];
+    _acls text[];  -- each as one text, for lists of other lengths are no array
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c
@@ -76,7 +77,8 @@ BEGIN
     -- time.
     SELECT array_agg(d.document_id) AS ids, array_agg(d.title) AS titles,
         array_agg(d.language) AS languages,
-           array_agg(d.metadata) AS metadatas, array_agg(d.tenant) AS tenants
+           array_agg(d.metadata) AS metadatas, array_agg(d.tenant) AS tenants,
+           array_agg(d.acl::text) AS acls
     INTO _documents
     FROM rag.documents AS d
     WHERE d.collection_id = _replace_chunks.collection_id
@@ -100,21 +102,21 @@ BEGIN
         array_agg(m.hash),
            array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END), array_agg(m.language),
                array_agg(m.metadata),
-           array_agg(m.tenant)
-    INTO _ids, _new, _hashes, _texts, _languages, _metadatas, _tenants
+           array_agg(m.tenant), array_agg(m.acl)
+    INTO _ids, _new, _hashes, _texts, _languages, _metadatas, _tenants, _acls
     FROM (
-        SELECT x.chunk_id, i.searchable, i.hash, i.language, i.metadata, i.tenant
+        SELECT x.chunk_id, i.searchable, i.hash, i.language, i.metadata, i.tenant, i.acl
         FROM (
             SELECT u.position, u.document_id, d.language, t.searchable, h.hash,
                 d.metadata || coalesce(u.extra, '{}') AS metadata,
-                   d.tenant, row_number() OVER (PARTITION BY u.document_id,
+                   d.tenant, d.acl, row_number() OVER (PARTITION BY u.document_id,
                        h.hash ORDER BY u.position)
                        AS copy
             FROM unnest(document_ids, headings, contents, extras) WITH ORDINALITY
                 AS u (document_id, heading, content, extra, position)
             JOIN unnest(_documents.ids, _documents.titles, _documents.languages,
-                _documents.metadatas, _documents.tenants)
-                AS d (document_id, title, language, metadata, tenant)
+                _documents.metadatas, _documents.tenants, _documents.acls)
+                AS d (document_id, title, language, metadata, tenant, acl)
                     ON d.document_id = u.document_id,
             LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
             LATERAL (SELECT rag.content_hash(t.searchable) AS hash) AS h
@@ -146,19 +148,20 @@ BEGIN
     IF true = ANY (_new) THEN
         INSERT INTO rag.chunks AS c
             (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
-                                     content, content_hash, metadata, tenant, language, lexemes,
-                                         lexeme_count)
+                                     content, content_hash, metadata, tenant, acl, language,
+                                         lexemes, lexeme_count)
         SELECT _replace_chunks.collection_id, u.chunk_id, u.document_id, u.ordinal, u.start,
             u.stop, u.heading,
-               u.content, u.hash, u.metadata, u.tenant, u.language, u.lexemes, u.lexeme_count
+               u.content, u.hash, u.metadata, u.tenant, u.acl::text[], u.language, u.lexemes,
+               u.lexeme_count
         FROM ROWS FROM (
             unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas,
-                _tenants, _languages, _hashes),
+                _tenants, _acls, _languages, _hashes),
             rag._lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
                                 FROM unnest(_languages) WITH ORDINALITY AS l (language, position)
                                     ORDER BY l.position), _texts)
         ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant,
-            language, hash,
+            acl, language, hash,
                 lexemes, lexeme_count)
         WHERE u.lexemes IS NOT NULL;
         PERFORM rag._index_chunks(_replace_chunks.collection_id,

@@ -58,6 +58,11 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    IF into_collection.tenant = '*' AND NOT rag._may_change(_before) THEN
+        RAISE EXCEPTION 'document ''%'' is not this role''s to change', _before.uri
+        USING ERRCODE = '42501', HINT = 'its access list does not name a group of the role, or it '
+            'is the owner''s';
+    END IF;
     text_changed := _before.content_hash <> hash;
     saved := text_changed OR coalesce(_before.given_metadata, _before.metadata) <> new_metadata;
     IF NOT saved THEN
@@ -139,6 +144,7 @@ DECLARE
     _hash bytea;
     _version integer := 1;
     _commit bigint;
+    _tenant text := '';
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
@@ -169,6 +175,9 @@ BEGIN
             'code such as text/x-python; convert others first';
     END IF;
 
+    IF into_collection.tenant = '*' THEN
+        _tenant := rag._writing_tenant(document_uri);
+    END IF;
     saved_id := rag.document_id(into_collection.name, document_uri);
     IF _language = 'rag.auto' THEN
         _language := coalesce(
@@ -184,10 +193,10 @@ BEGIN
     LOOP
         INSERT INTO rag.documents AS d
             (collection_id, document_id, uri, title, content, media_type, language, metadata,
-                                        content_hash, indexed_version, version, text_commit)
+                                        tenant, content_hash, indexed_version, version, text_commit)
         VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type,
             _language, _metadata,
-                _hash, CASE WHEN ready_made THEN _version ELSE 0 END, _version, _commit)
+                _tenant, _hash, CASE WHEN ready_made THEN _version ELSE 0 END, _version, _commit)
         ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
         text_changed := FOUND;
         saved := FOUND;
@@ -350,6 +359,7 @@ BEGIN
     _document_ids := ARRAY(
         SELECT d.document_id FROM rag.documents AS d
         WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids)
+            AND (_collection.tenant <> '*' OR rag._may_change(d))
         ORDER BY d.uri COLLATE "C"
         FOR UPDATE);
     IF _document_ids = '{}' THEN

@@ -113,7 +113,8 @@ BEGIN
     SELECT e.chunk_id, e.embedding
     FROM rag.chunks AS c  -- which policies may hide
     JOIN rag.embeddings AS e ON e.space_id = _space_id AND e.chunk_id = c.chunk_id
-    WHERE c.collection_id = _id AND c.chunk_id = ANY (get_embeddings.chunk_ids)
+    WHERE c.collection_id = _id
+        AND c.chunk_id = ANY (rag._scoped_chunks(_id, get_embeddings.chunk_ids))
     ORDER BY e.chunk_id;
 END
 $$;

@@ -80,7 +80,8 @@ DECLARE
     _collection rag.collections := rag._require_collection(get_documents.collection);
     _id integer := _collection.collection_id;
 BEGIN
-    RETURN QUERY EXECUTE rag._document_query('c.document_id = ANY ($5)', 'c.uri', true)
+    RETURN QUERY EXECUTE rag._document_query(
+        concat_ws(' AND ', 'c.document_id = ANY ($5)', rag._scope(_id)), 'c.uri', true)
     USING _id, (rag._active_space(_id)).space_id, NULL::integer, 0,
         ARRAY(SELECT rag.document_id(_collection.name, u.uri) FROM unnest(uris) AS u (uri));
 END
@@ -121,8 +122,9 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _collection rag.collections := rag._require_collection(list_chunks.collection);
-    _ids uuid[] := ARRAY(SELECT rag.document_id(_collection.name, u.name)
-                         FROM unnest(list_chunks.uris) AS u (name));
+    _ids CONSTANT uuid[] := rag._scoped_documents(_collection.collection_id,
+        ARRAY(SELECT rag.document_id(_collection.name, u.name)
+              FROM unnest(list_chunks.uris) AS u (name)));
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, c.document_id, d.uri, c.ordinal, c.start_offset, c.stop_offset, c.heading,

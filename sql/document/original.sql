@@ -28,6 +28,7 @@ BEGIN
     END IF;
     PERFORM FROM rag.documents AS d
     WHERE d.collection_id = _collection.collection_id AND d.document_id = _id
+        AND (_collection.tenant <> '*' OR rag._may_change(d))
     FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'collection ''%'' has no document ''%''', _collection.name,
@@ -74,7 +75,8 @@ BEGIN
     JOIN rag.originals AS o
         ON o.collection_id = d.collection_id AND o.document_id = d.document_id
     WHERE d.collection_id = _collection.collection_id
-        AND d.document_id = rag.document_id(_collection.name, get_original.uri);
+        AND d.document_id = ANY (rag._scoped_documents(_collection.collection_id,
+            ARRAY[rag.document_id(_collection.name, get_original.uri)]));
 END
 $$;
 

@@ -13,8 +13,10 @@ BEGIN
     PERFORM rag._check_query(NULL, 1, metadata_filter);
     EXECUTE format('SELECT array_agg(p.uri) FROM (SELECT c.uri FROM rag.documents AS c '
         'WHERE c.collection_id = $1 AND %s ORDER BY c.uri COLLATE "C" FOR UPDATE OF c) AS p',
-        coalesce((rag._compile_filter(_lock_documents.collection_id, metadata_filter)).condition,
-            'true'))
+        concat_ws(' AND ', coalesce((rag._compile_filter(_lock_documents.collection_id,
+            metadata_filter)).condition, 'true'),
+            CASE WHEN rag._scope(_lock_documents.collection_id) IS NOT NULL
+                THEN 'rag._may_change(c)' END))
     INTO _uris USING _lock_documents.collection_id;
     RETURN coalesce(_uris, '{}');
 END

@@ -7,11 +7,14 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag._require_collection(_synced_documents.collection)).collection_id;
+    _collection CONSTANT rag.collections :=
+        rag._require_collection(_synced_documents.collection);
+    _id CONSTANT integer := _collection.collection_id;
 BEGIN
     RETURN QUERY
     SELECT d.uri, d.document_id, d.sync_state FROM rag.documents AS d
     WHERE d.collection_id = _id AND starts_with(d.uri, uri_prefix)
+        AND (_collection.tenant <> '*' OR rag._may_change(d))
     ORDER BY d.uri;
 END
 $$;
@@ -35,10 +38,12 @@ BEGIN
     -- By uri, as put_documents locks them.
     PERFORM FROM rag.documents AS d
     WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
+        AND (_collection.tenant <> '*' OR rag._may_change(d))
     ORDER BY d.uri COLLATE "C"
     FOR UPDATE;
     UPDATE rag.documents AS d SET sync_state = states -> d.uri
     WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
+        AND (_collection.tenant <> '*' OR rag._may_change(d))
         AND d.sync_state IS DISTINCT FROM states -> d.uri;
 END
 $$;

@@ -26,7 +26,8 @@ BEGIN
             AND (x.kind = 'ingest' OR x.space_id = _space.space_id
                 OR x.kind = 'enrich' AND x.state = 'waiting')
     ) AS j
-    WHERE d.indexed_version < w.wanted OR j.enrich OR j.embed
+    WHERE (d.indexed_version < w.wanted OR j.enrich OR j.embed)
+        AND d.document_id = ANY (rag._scoped_documents(_id, document_ids))
     ORDER BY d.uri;
 END
 $$;
@@ -67,7 +68,8 @@ BEGIN
     SELECT w.id::text INTO _names
     FROM unnest(document_ids) AS w (id)
     WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = _id
-        AND d.document_id = w.id)
+        AND d.document_id = w.id
+        AND d.document_id = ANY (rag._scoped_documents(_id, document_ids)))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'collection ''%'' has no document with id %',

@@ -278,10 +278,12 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _scope CONSTANT text := rag._scope(_compile_filter.collection_id);
     _columns bigint;
 BEGIN
     IF coalesce(metadata_filter, '{}') = '{}' THEN
-        indexed := false;
+        condition := _scope;
+        indexed := _scope IS NOT NULL;
         undeclared := '{}';
         RETURN;
     END IF;
@@ -298,6 +300,10 @@ BEGIN
         ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
     INTO condition, indexed, undeclared
     FROM rag._compile_object(_compile_filter.collection_id, NULL, metadata_filter, 1, '{}') AS o;
+    IF _scope IS NOT NULL THEN
+        condition := format('(%s AND %s)', _scope, condition);
+        indexed := true;
+    END IF;
 END
 $$;
 
@@ -306,7 +312,8 @@ $$A filter as an SQL condition on alias c of rag.chunks, for the collection with
 RG004 names what is wrong.
 
 condition: trusted SQL in parentheses, every value in it quoted by the database; true, false or
-NULL, which is as false; NULL for the empty filter. indexed: an index serves it, so its matches can
+NULL, which is as false; NULL for the empty filter. What the session does not see of a shared
+collection (rag._scope) passes no filter, not the empty one either. indexed: an index serves it, so its matches can
 be listed without reading every chunk. undeclared: the fields with a range or a prefix that
 rag.index_field would speed up.
 The language: docs/guides/filters.md.

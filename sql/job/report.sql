@@ -105,6 +105,7 @@ BEGIN
     LATERAL (
         SELECT coalesce(sum((w.rates ->> c.name)::double precision), 0) AS rate
             FROM rag.list_workers() AS w
+            WHERE rag._scope(c.collection_id) IS NULL  -- it is of all tenants' documents
     ) AS r
     WHERE c.dropped_at IS NULL AND (_only IS NULL OR c.collection_id = _only)
     ORDER BY c.name;

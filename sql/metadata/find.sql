@@ -101,7 +101,7 @@ BEGIN
     RETURN QUERY EXECUTE format($sql$
         WITH counted AS MATERIALIZED (
             SELECT %s AS value, count(*) AS documents FROM rag.documents AS c
-            WHERE c.collection_id = $1 GROUP BY 1
+            WHERE c.collection_id = $1 AND %s GROUP BY 1
         ), found AS (
             SELECT f.value, sum(f.documents)::bigint AS documents
             FROM (SELECT h.value, h.documents FROM counted AS h
@@ -125,7 +125,7 @@ BEGIN
         FROM (SELECT t.value, t.documents, %s AS similarity FROM texts AS t OFFSET 0) AS s
         WHERE s.similarity IS NOT NULL
         ORDER BY s.similarity DESC, s.documents DESC, s.value LIMIT $2
-        $sql$, _value, rag._similarity_sql(query))
+        $sql$, _value, coalesce(rag._scope(_id), 'true'), rag._similarity_sql(query))
     USING _id, result_limit;
 END
 $$;

@@ -178,7 +178,7 @@ BEGIN
     _r.metadata_filter := _check_search_arguments.metadata_filter;
     _r.filter_indexed := false;
     _r.filter_undeclared := '{}';
-    IF _r.metadata_filter <> '{}' THEN
+    IF _r.metadata_filter <> '{}' OR rag._scope(_r.collection_id) IS NOT NULL THEN
         SELECT f.condition, f.indexed, f.undeclared
         INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
         FROM rag._compile_filter(_r.collection_id, _r.metadata_filter) AS f;

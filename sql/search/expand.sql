@@ -31,7 +31,7 @@ BEGIN
     WITH hit AS (
         SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent,
             k.rank
-        FROM unnest(chunk_ids) WITH ORDINALITY AS k (chunk_id, rank),
+        FROM unnest(rag._scoped_chunks(_id, chunk_ids)) WITH ORDINALITY AS k (chunk_id, rank),
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
             WHERE x.collection_id = _id AND x.chunk_id = k.chunk_id

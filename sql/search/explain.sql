@@ -29,6 +29,7 @@ BEGIN
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
         explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
     _key := _request.collection_id;
+    PERFORM rag._refuse_scoped(_key, 'rag.explain_search');
     _space := rag._require_active_space(_key);
     SELECT array_agg(g) INTO _candidates
         FROM rag._collect_candidates(_request, rag._request_words(_request),
@@ -178,7 +179,8 @@ BEGIN
     SELECT d.uri, c.content_hash, c.document_id INTO _chunk
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
-    WHERE c.collection_id = _key AND c.chunk_id = why_not.chunk_id;
+    WHERE c.collection_id = _key
+        AND c.chunk_id = (rag._scoped_chunks(_key, ARRAY[why_not.chunk_id]))[1];
     IF _chunk.uri IS NULL THEN
         RETURN QUERY SELECT 'stored', false, format('collection %L has no chunk %s',
             why_not.collection, why_not.chunk_id);

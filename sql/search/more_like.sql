@@ -22,7 +22,8 @@ BEGIN
     SELECT c.document_id, e.embedding INTO _document_id, _embedding
     FROM rag.chunks AS c
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-    WHERE c.collection_id = _id AND c.chunk_id = more_like.chunk_id;
+    WHERE c.collection_id = _id
+        AND c.chunk_id = (rag._scoped_chunks(_id, ARRAY[more_like.chunk_id]))[1];
     IF _embedding IS NULL THEN
         RAISE EXCEPTION 'chunk % of collection ''%'' %', more_like.chunk_id, more_like.collection,
             CASE WHEN _document_id IS NULL THEN 'does not exist' ELSE 'has no vector yet' END

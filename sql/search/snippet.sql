@@ -159,7 +159,8 @@ BEGIN
     SELECT left(c.content, 20000), coalesce(c.language, k.language)
     INTO _content, _language
     FROM rag.chunks AS c JOIN rag.collections AS k ON k.collection_id = _id
-    WHERE c.collection_id = _id AND c.chunk_id = snippet.chunk_id;
+    WHERE c.collection_id = _id
+        AND c.chunk_id = (rag._scoped_chunks(_id, ARRAY[snippet.chunk_id]))[1];
     IF _content IS NULL THEN
         RETURN NULL;
     END IF;

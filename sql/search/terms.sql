@@ -1,5 +1,36 @@
 -- The words of a question: how rare each is, and which texts have it.
 
+CREATE OR REPLACE FUNCTION rag._count_in_scope(prepared rag.keyword_query)
+RETURNS rag.keyword_query
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    most_chunks CONSTANT integer := 20000;
+    _scope CONSTANT text := rag._scope(prepared.collection_id);
+    _counted record;
+BEGIN
+    IF _scope IS NULL OR prepared.lexemes IS NULL THEN
+        RETURN prepared;
+    END IF;
+    EXECUTE format(
+        'WITH seen AS MATERIALIZED (SELECT c.lexemes FROM rag.chunks AS c'
+        ' WHERE c.collection_id = $1 AND %s LIMIT $2)'
+        ' SELECT (SELECT count(*) FROM seen) AS chunks, array_agg((SELECT count(*) FROM seen AS s'
+        ' WHERE s.lexemes @@ t.term_query) ORDER BY t.position) AS counts'
+        ' FROM unnest($3) WITH ORDINALITY AS t (term_query, position)', _scope)
+    INTO _counted USING prepared.collection_id, most_chunks, prepared.term_queries;
+    prepared.chunk_count := _counted.chunks;
+    prepared.chunk_counts := _counted.counts;
+    RETURN prepared;
+END
+$$;
+
+COMMENT ON FUNCTION rag._count_in_scope IS
+$$A prepared query with counts of the chunks alone that the session sees, where a collection is
+shared: of the first 20,000 of them.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.match_terms(collection text, query_text text, texts text[])
 RETURNS TABLE (word text, term text, df bigint, chunk_count bigint, found_in integer[])
 LANGUAGE plpgsql STABLE
@@ -13,7 +44,7 @@ DECLARE
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
-    _q := rag._prepare_keyword(_id, match_terms.query_text);
+    _q := rag._count_in_scope(rag._prepare_keyword(_id, match_terms.query_text));
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position
@@ -76,7 +107,8 @@ query is: in every language of the collection, identifiers whole and in parts, p
 in scripts without spaces; stop words are left out. A word that stands in the collection in British
 or American spelling only is met so; other spellings (typo_tolerance of rag.search) are not. In a
 collection of several languages a word has
-the terms that the collection knows, or all that the languages make of it. At most 256 terms.
+the terms that the collection knows, or all that the languages make of it. At most 256 terms. Of a
+shared collection the chunks count that the session sees, 20,000 at most.
 E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
 'Lunch.'])
 Circle: client, Search.

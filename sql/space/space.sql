@@ -253,7 +253,7 @@ BEGIN
         WHERE c.dropped_at IS NULL AND (_only IS NULL OR c.collection_id = _only)
         ORDER BY c.name, s.space_id
     LOOP
-        SELECT count(*) INTO embedded FROM rag.embeddings AS x WHERE x.space_id = _space.space_id;
+        embedded := rag._count_embedded(_space.collection_id, _space.space_id);
         SELECT count(*) INTO chunks FROM rag.chunks AS x
             WHERE x.collection_id = _space.collection_id;
         RETURN QUERY

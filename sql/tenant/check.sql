@@ -79,29 +79,39 @@ AS $$
 DECLARE
     _roles CONSTANT record := rag._door_roles();
     _upgrade CONSTANT text := 'rag-pg db upgrade';
+    _shared CONSTANT boolean := EXISTS (SELECT FROM rag.collections AS c WHERE c.tenant = '*');
 BEGIN
     RETURN QUERY
-    SELECT 'door', 'fail', 'row-level security is off for rag.collections', _upgrade
-    FROM pg_class AS c WHERE c.oid = 'rag.collections'::regclass AND NOT c.relrowsecurity;
+    SELECT 'door', 'fail', format('row-level security is off for rag.%I', t.relation), _upgrade
+    FROM rag._tenant_policies() AS t
+    JOIN pg_class AS c ON c.oid = format('rag.%I', t.relation)::regclass
+    WHERE (_shared OR t.relation = 'collections') AND NOT c.relrowsecurity;
     RETURN QUERY
-    SELECT 'door', 'fail', 'policy tenant of rag.collections is missing or another', _upgrade
-    WHERE NOT EXISTS (SELECT FROM pg_policy AS p
-        WHERE p.polrelid = 'rag.collections'::regclass AND p.polname = 'tenant' AND p.polpermissive
-            AND pg_get_expr(p.polqual, p.polrelid) = format('(%s)', rag._tenant_condition()));
+    SELECT 'door', 'fail', format('policy tenant of rag.%I is missing or another', t.relation),
+        _upgrade
+    FROM rag._tenant_policies() AS t
+    WHERE (_shared OR t.relation = 'collections')
+        AND NOT EXISTS (SELECT FROM pg_policy AS p
+            WHERE p.polrelid = format('rag.%I', t.relation)::regclass AND p.polname = 'tenant'
+                AND p.polpermissive AND pg_get_expr(p.polqual, p.polrelid) = t.condition);
     RETURN QUERY
-    SELECT 'door', 'fail', format('policy %I of rag.collections lets the door see more',
-            p.polname), format('DROP POLICY %I ON rag.collections', p.polname)
-    FROM pg_policy AS p, unnest(p.polroles) AS o (oid)
-    WHERE p.polrelid = 'rag.collections'::regclass AND p.polpermissive AND p.polname <> 'tenant'
+    SELECT 'door', 'fail', format('policy %I of %s lets the door see more', p.polname,
+        p.polrelid::regclass), format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass)
+    FROM rag._tenant_policies() AS t
+    JOIN pg_policy AS p ON p.polrelid = format('rag.%I', t.relation)::regclass,
+    unnest(p.polroles) AS o (oid)
+    WHERE p.polpermissive AND p.polname <> ALL (ARRAY['tenant', t.relation || '_unrestricted'])
+        AND t.relation NOT IN ('documents', 'chunks')
         AND (o.oid = 0 OR pg_has_role(_roles.reader, o.oid, 'USAGE'));
     RETURN QUERY
     SELECT DISTINCT 'door', 'fail',
         format('policy %I of %s holds roles, and the door is another', p.polname,
             p.polrelid::regclass),
-        format('DROP POLICY %I ON %s: a collection for each tenant takes its place', p.polname,
-            p.polrelid::regclass)
+        format('DROP POLICY %I ON %s: rag.set_access takes its place, or a collection for each '
+            'tenant', p.polname, p.polrelid::regclass)
     FROM pg_policy AS p
-    WHERE p.polrelid IN ('rag.documents'::regclass, 'rag.chunks'::regclass);
+    WHERE p.polrelid IN ('rag.documents'::regclass, 'rag.chunks'::regclass)
+        AND p.polname NOT IN ('tenant', 'granted');
     RETURN QUERY
     SELECT 'door', 'fail', format('role %I can log in, is a superuser, has BYPASSRLS, is a '
             'member of another or owns tables', r.rolname),

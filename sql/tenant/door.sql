@@ -15,10 +15,12 @@ BEGIN ATOMIC
             get_document,
             get_documents,list_documents,list_chunks,get_embeddings,get_original,count_documents,
             facets,select_documents,aggregate_documents,describe_metadata,find_values,
-            list_versions,document_at,diff_versions,list_jobs,pending_documents,
+            list_versions,document_at,diff_versions,visible_groups,list_jobs,
+            pending_documents,
             wait_until_searchable,_synced_documents,get_calibration,list_answers,replay_answer}'),
         ('writer', '{put_document,put_documents,put_chunks,load_chunks,delete_document,
-            delete_documents,delete_where,merge_metadata,keep_original,_note_synced}')
+            delete_documents,delete_where,merge_metadata,keep_original,_note_synced,
+            set_access}')
     ) AS d (runs_as, names), unnest(d.names) AS f (function_name);
 END;
 
@@ -137,52 +139,98 @@ $$Let the functions of the door run with the rights of its roles, or (open_door 
 caller's again. An upgrade, which makes functions anew, takes it from them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._tenant_condition()
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 'ARRAY[''*''::text, tenant] && ( SELECT visible_tenants() AS visible_tenants)';
+CREATE OR REPLACE FUNCTION rag._tenant_policies()
+RETURNS TABLE (relation text, condition text)
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    asked CONSTANT text := '( SELECT %1$s() AS %1$s)';
+    tenants CONSTANT text := format(asked, 'visible_tenants');
+    any_of CONSTANT text := format('(collection_id = ANY (%s::integer[]))', asked);
+    own CONSTANT text := format(any_of, '_own_collections');
+    common CONSTANT text := '(tenant = ''*''::text)';
+    of_tenant CONSTANT text := format('(%s OR (tenant = ANY (%s::text[])))', common, tenants);
+    of_group CONSTANT text := format('((acl IS NULL) OR (acl && %s))',
+        format(asked, 'visible_groups'));
+    of_document CONSTANT text := '_sees_document(collection_id, document_id)';
+BEGIN
+    RETURN QUERY
+    SELECT r.relation, t.condition
+    FROM (VALUES
+        ('{collections}'::text[], format(
+            '((ARRAY[''*''::text, tenant] && %1$s) OR (%2$s AND (%1$s <> ''{}''::text[])))',
+            tenants, common)),
+        ('{documents,chunks}', format('(%s OR (%s AND %s AND %s))', own,
+            format(any_of, '_shared_collections'), of_tenant, of_group)),
+        ('{jobs}', format('(%s OR %s)', own, of_document)),
+        ('{document_versions}', format('(%s OR (%s AND %s))', own, of_tenant, of_document)),
+        ('{answer_log,answer_feedback}', own)
+    ) AS t (relations, condition), unnest(t.relations) AS r (relation);
+END
+$$;
 
-COMMENT ON FUNCTION rag._tenant_condition IS
-$$Which collections the door sees, as PostgreSQL writes it: asked once in a statement.$$;
+COMMENT ON FUNCTION rag._tenant_policies IS
+$$What the door sees of each table, as PostgreSQL writes it: who is asking is looked up once in a
+statement. But for that of collections they are there while a collection is shared.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._set_tenant_policies()
+CREATE OR REPLACE FUNCTION rag._set_tenant_policies(open_door boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _roles CONSTANT record := rag._door_roles();
-    _granted oid[] := ARRAY(
+    _shared CONSTANT boolean := EXISTS (SELECT FROM rag.collections AS c WHERE c.tenant = '*');
+    _granted CONSTANT oid[] := ARRAY(
         SELECT r.oid FROM rag.access_grants AS g JOIN pg_roles AS r ON r.rolname = g.role_name
         ORDER BY r.oid);
+    _policy record;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
-        AND p.polrelid = 'rag.collections'::regclass
-        AND pg_get_expr(p.polqual, p.polrelid) = format('(%s)', rag._tenant_condition())) THEN
-        DROP POLICY IF EXISTS tenant ON rag.collections;
-        EXECUTE format('CREATE POLICY tenant ON rag.collections FOR SELECT TO %I USING (%s)',
-            _roles.reader, rag._tenant_condition());
-    END IF;
-    IF (SELECT array_agg(r.oid ORDER BY r.oid) FROM pg_policy AS p, unnest(p.polroles) AS r (oid)
-        WHERE p.polname = 'granted' AND p.polrelid = 'rag.collections'::regclass)
-        IS DISTINCT FROM nullif(_granted, '{}') THEN
-        DROP POLICY IF EXISTS granted ON rag.collections;
-        IF _granted <> '{}' THEN
-            EXECUTE format('CREATE POLICY granted ON rag.collections TO %s USING (true)',
-                (SELECT string_agg(g.oid::regrole::text, ', ') FROM unnest(_granted) AS g (oid)));
+    FOR _policy IN
+        SELECT t.relation, t.condition, c.relrowsecurity,
+            open_door AND (_shared OR t.relation = 'collections') AS wanted,
+            t.relation IN ('collections', 'documents', 'chunks', 'jobs') AS of_tenants_alone,
+            (SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_policy AS p
+             WHERE p.polrelid = c.oid AND p.polname = 'tenant') AS present,
+            (SELECT array_agg(r.oid ORDER BY r.oid) FROM pg_policy AS p, unnest(p.polroles) AS r
+             (oid) WHERE p.polrelid = c.oid AND p.polname = 'granted') AS roles
+        FROM rag._tenant_policies() AS t
+        JOIN pg_class AS c ON c.oid = format('rag.%I', t.relation)::regclass
+    LOOP
+        IF _policy.present IS NOT NULL
+            AND (NOT _policy.wanted OR _policy.present <> _policy.condition) THEN
+            EXECUTE format('DROP POLICY tenant ON rag.%I', _policy.relation);
+            _policy.present := NULL;
         END IF;
-    END IF;
-    IF NOT (SELECT c.relrowsecurity FROM pg_class AS c
-        WHERE c.oid = 'rag.collections'::regclass) THEN
-        ALTER TABLE rag.collections ENABLE ROW LEVEL SECURITY;
-    END IF;
+        IF _policy.wanted AND _policy.present IS NULL THEN
+            EXECUTE format('CREATE POLICY tenant ON rag.%I FOR SELECT TO %I USING (%s)',
+                _policy.relation, _roles.reader, _policy.condition);
+        END IF;
+        IF _policy.roles IS DISTINCT FROM (CASE WHEN _policy.wanted
+            THEN nullif(_granted, '{}') END) THEN
+            EXECUTE format('DROP POLICY IF EXISTS granted ON rag.%I', _policy.relation);
+            IF _policy.wanted AND _granted <> '{}' THEN
+                EXECUTE format('CREATE POLICY granted ON rag.%I TO %s USING (true)',
+                    _policy.relation, (SELECT string_agg(g.oid::regrole::text, ', ')
+                        FROM unnest(_granted) AS g (oid)));
+            END IF;
+        END IF;
+        IF _policy.of_tenants_alone AND _policy.wanted <> _policy.relrowsecurity
+            AND (_policy.wanted OR NOT EXISTS (SELECT FROM pg_policy AS p
+                WHERE p.polrelid = format('rag.%I', _policy.relation)::regclass)) THEN
+            EXECUTE format('ALTER TABLE rag.%I %s ROW LEVEL SECURITY', _policy.relation,
+                CASE WHEN _policy.wanted THEN 'ENABLE' ELSE 'DISABLE' END);
+        END IF;
+    END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag._set_tenant_policies IS
-$$The policies on rag.collections: what the door sees, and that roles of rag.grant_access see all.
-Whoever else reads the table, but for its owner, sees nothing.$$;
+$$The policies of tables that tell of tenants (rag._tenant_policies): what the door sees, and that
+roles of rag.grant_access see all. Whoever else reads them, but for their owner, sees nothing.
+open_door: false takes them away.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._apply_tenants()
@@ -198,14 +246,12 @@ BEGIN
         IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
             AND p.polrelid = 'rag.collections'::regclass) THEN
             PERFORM rag._move_door_functions(false);
-            DROP POLICY tenant ON rag.collections;
-            DROP POLICY IF EXISTS granted ON rag.collections;
-            ALTER TABLE rag.collections DISABLE ROW LEVEL SECURITY;
+            PERFORM rag._set_tenant_policies(false);
         END IF;
         RETURN;
     END IF;
     PERFORM rag._make_door_roles();
-    PERFORM rag._set_tenant_policies();
+    PERFORM rag._set_tenant_policies(true);
     PERFORM rag._move_door_functions(true);
     FOR _role IN
         SELECT quote_ident(r.rolname) AS quoted, bool_or(t.access = 'writer') AS writes

@@ -1,4 +1,4 @@
--- Whose collections a session sees: by who it is, not by what it sets.
+-- Whose collections and documents a session sees: by who it is, not by what it sets.
 
 CREATE OR REPLACE FUNCTION rag.visible_tenants()
 RETURNS text[]
@@ -59,7 +59,8 @@ BEGIN
         WHERE c.name = wanted AND c.dropped_at IS NULL;
     ELSE
         SELECT c.* INTO _found FROM rag.collections AS c
-        WHERE c.name = wanted AND c.tenant = ANY (_tenants) AND c.dropped_at IS NULL;
+        WHERE c.name = wanted AND c.tenant = ANY (CASE WHEN _tenants <> '{}'
+            THEN _tenants || '*'::text ELSE '{}' END) AND c.dropped_at IS NULL;
     END IF;
     RETURN _found;
 END
@@ -71,3 +72,191 @@ $$The collection of that name among those that the session sees; NULL for none.
 By an index of name and tenant, so that one of another tenant costs what one that there is not
 does: no row is read and no policy is asked. It holds functions with their owner's rights, for whom
 there is no policy, too.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_visible(of_tenant text, tenants text[])
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['*', of_tenant] && tenants OR of_tenant = '*' AND tenants <> '{}';
+
+COMMENT ON FUNCTION rag._is_visible IS
+$$Whether a collection of that tenant is seen by who sees these (rag.visible_tenants).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.visible_groups()
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT n.tenant || '/' || g.name
+        FROM (
+            SELECT t.tenant, t.groups FROM rag.tenant_roles AS t
+            WHERE t.role_name = session_user AND NOT EXISTS (SELECT FROM rag.tenant_roles AS x
+                WHERE x.role_name = session_user AND x.tenant = '*')
+            UNION ALL
+            SELECT v.tenant, string_to_array(current_setting('rag.groups', true), ',')
+            FROM unnest(rag.visible_tenants()) AS v (tenant)
+            WHERE EXISTS (SELECT FROM rag.tenant_roles AS x
+                WHERE x.role_name = session_user AND x.tenant = '*')
+        ) AS s,
+        LATERAL unnest(ARRAY[s.tenant, '*']) AS n (tenant),
+        LATERAL unnest(s.groups) AS g (name)
+        ORDER BY 1);
+END
+$$;
+
+COMMENT ON FUNCTION rag.visible_groups IS
+$$The groups of tenants that this session is in.
+
+As access lists of documents name them: acme/legal is group legal of tenant acme, */legal that group
+of any. Those that rag.grant_tenant gave its login role; for a trusted application those that the setting
+rag.groups names, with commas between, as rag.tenant names the tenant.
+Circle: application, Tenants.
+SELECT rag.visible_groups()$$;
+
+
+CREATE OR REPLACE FUNCTION rag._scope(collection_id integer)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    _of text;
+    _tenants text[];
+BEGIN
+    IF _scope.collection_id IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT c.tenant INTO _of FROM rag.collections AS c
+    WHERE c.collection_id = _scope.collection_id;
+    IF _of <> '*' THEN
+        RETURN NULL;
+    END IF;
+    _tenants := rag.visible_tenants();
+    IF _tenants = '{*}' THEN
+        RETURN NULL;
+    ELSIF _of IS NULL OR _tenants = '{}' THEN
+        RETURN 'false';
+    END IF;
+    RETURN format('(c.tenant = ANY (%L::text[]) AND (c.acl IS NULL OR c.acl && %L::text[]))',
+        _tenants || '*'::text, rag.visible_groups());
+END
+$$;
+
+COMMENT ON FUNCTION rag._scope IS
+$$What a session sees of a shared collection, as an SQL condition on alias c of rag.documents or
+rag.chunks. NULL: all, as of a collection that is a tenant's own.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._refuse_scoped(collection_id integer, what text)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF rag._scope(_refuse_scoped.collection_id) IS NOT NULL THEN
+        RAISE EXCEPTION '% tells of the words of all tenants, and the collection is shared', what
+        USING ERRCODE = '42501', HINT = 'call it in a collection that is the tenant''s own';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._refuse_scoped IS
+$$Error 42501 where the session does not see all of a collection.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._scoped_documents(
+    collection_id integer, document_ids uuid[])
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _condition CONSTANT text := rag._scope(_scoped_documents.collection_id);
+    _ids uuid[] := document_ids;
+BEGIN
+    IF _condition IS NOT NULL THEN
+        EXECUTE format('SELECT array_agg(c.document_id) FROM rag.documents AS c '
+            'WHERE c.collection_id = $1 AND c.document_id = ANY ($2) AND %s', _condition)
+        INTO _ids USING _scoped_documents.collection_id, document_ids;
+    END IF;
+    RETURN coalesce(_ids, '{}');
+END
+$$;
+
+COMMENT ON FUNCTION rag._scoped_documents IS
+$$Those of the documents that the session sees in a shared collection; all of them in another.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._scoped_chunks(collection_id integer, chunk_ids bigint[])
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _condition CONSTANT text := rag._scope(_scoped_chunks.collection_id);
+    _seen bigint[];
+BEGIN
+    IF _condition IS NULL THEN
+        RETURN chunk_ids;
+    END IF;
+    _seen := rag._filter_chunks(_scoped_chunks.collection_id, chunk_ids, _condition);
+    RETURN ARRAY(SELECT CASE WHEN u.id = ANY (_seen) THEN u.id END
+        FROM unnest(chunk_ids) WITH ORDINALITY AS u (id, position) ORDER BY u.position);
+END
+$$;
+
+COMMENT ON FUNCTION rag._scoped_chunks IS
+$$The ids of chunks with NULL in the place of those that the session does not see in a shared
+collection.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._own_collections()
+RETURNS integer[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _tenants CONSTANT text[] := rag.visible_tenants();
+BEGIN
+    RETURN ARRAY(SELECT c.collection_id FROM rag.collections AS c
+        WHERE _tenants = '{*}' OR c.tenant = ANY (_tenants));
+END
+$$;
+
+COMMENT ON FUNCTION rag._own_collections IS
+$$For policies: the collections of which the session sees all.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._shared_collections()
+RETURNS integer[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(SELECT c.collection_id FROM rag.collections AS c WHERE c.tenant = '*');
+END
+$$;
+
+COMMENT ON FUNCTION rag._shared_collections IS
+$$For policies: the collections in which each document has its own tenant.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._sees_document(collection_id integer, document_id uuid)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM rag.documents AS d
+        WHERE d.collection_id = _sees_document.collection_id
+            AND d.document_id = _sees_document.document_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag._sees_document IS
+$$For policies on what belongs to a document: whether the caller sees that.$$;

@@ -10,7 +10,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _collection rag.collections := rag._require_collection(_all_versions.collection);
-    _id uuid := rag.document_id(_collection.name, _all_versions.uri);
+    _id CONSTANT uuid := (rag._scoped_documents(_collection.collection_id,
+        ARRAY[rag.document_id(_collection.name, _all_versions.uri)]))[1];
 BEGIN
     RETURN QUERY
     SELECT d.version, coalesce(b.committed_at, d.text_since), NULL::timestamptz, d.title, d.content,

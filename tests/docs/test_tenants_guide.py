@@ -23,6 +23,7 @@ def test_its_statements_run_as_the_roles_that_it_names(
 ) -> None:
     assert [who for who, *_ in BLOCKS] == [
         "the owner", "acme_app", "globex_app", "the owner", "webapp",
+        "the owner", "acme_app", "globex_app",
     ]  # fmt: skip
     found: dict[str, list[object]] = {}
     try:
@@ -43,9 +44,11 @@ def test_its_statements_run_as_the_roles_that_it_names(
                     cursor = connection.execute(statement.encode())
                     found.setdefault(who, []).append(cursor.fetchall() if cursor.rownumber == 0
                                                      else None)  # fmt: skip
-        assert found["acme_app"][1:] == [
+        assert found["acme_app"][1:3] == [
             [("prices", "Our prices rise in May.")], [("acme-docs",)],
         ]  # fmt: skip
+        assert found["acme_app"][4:] == [[(1,)], [("acme/plan",), ("terms",)]]
+        assert found["globex_app"] == [[("terms",)]]
         assert found["webapp"][2] == [("prices",)]
         assert schema.check(dsn, tenants=True) == []
         (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)

@@ -417,6 +417,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_tenants": ("rag.list_tenants()",),
     "check_tenants": ("rag.check_tenants()",),
     "visible_tenants": ("rag.visible_tenants()",),
+    "visible_groups": ("rag.visible_groups()",),
+    "set_access": (
+        "rag.set_tenant('own', '*'), rag.create_tenant('acme'),"
+        " rag.set_access('own', 'acme', '{legal}', uris => '{a}')",
+    ),
     "help": ("rag.help()",),
     "set_fingerprint": ("rag.set_fingerprint('own', 'f')",),
     "pending_indexes": ("rag.pending_indexes()",),

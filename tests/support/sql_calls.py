@@ -181,6 +181,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "grant_access": ("owner", "SELECT rag.grant_access('pg_monitor', 'reader')"),
     "revoke_access": ("owner", "SELECT rag.revoke_access('pg_monitor')"),
     "visible_tenants": ("reader", "SELECT rag.visible_tenants()"),
+    "visible_groups": ("reader", "SELECT rag.visible_groups()"),
+    "set_access": (
+        "owner",
+        "SELECT rag.set_tenant('docs', '*'), rag.set_access('docs', 'acme', uris => '{d1}')",
+    ),
     "make_service_key": ("owner", "SELECT rag.make_service_key('mine')"),
     "list_service_keys": ("owner", "SELECT * FROM rag.list_service_keys()"),
     "revoke_service_key": ("owner", "SELECT rag.revoke_service_key('mine')"),

@@ -67,6 +67,67 @@ def make_tenant(connection: Connection, tenant: str, count: int) -> None:
     )
 
 
+SHARED = "common"
+
+
+def hidden(tenant: str) -> str:
+    """A word of documents of this tenant that its role, which is in no such group, may not read."""
+    return f"hid{tenant}dencanary"
+
+
+def shared_documents(tenants: list[str], each: int) -> list[dict[str, Any]]:
+    """Of each tenant: for all of it, for group legal, for group sales; nobody's; everybody's."""
+    rows = []
+    for number in range(each):
+        for tenant in tenants:
+            word = hidden(tenant) if number % 3 == 2 else canary(tenant)
+            rows.append((f"{tenant}/{word}-{number}", tenant, word, number))
+        rows.append((f"nobody-{number}", "", "nobodyscanary", number))
+        rows.append((f"everybody-{number}", "*", "delta", number))
+    return [
+        {
+            "uri": uri,
+            "content": f"alpha beta {'gamma ' * (number % 3)}{word} item{number}",
+            "embedding": [1, number % 5, (number * 7 + len(rows)) % 11],
+            "metadata": {"owner": word, "of": owner or "nobody", "n": number},
+        }
+        for uri, owner, word, number in rows
+    ]
+
+
+def share(connection: Connection, tenants: list[str], *, each: int = 9) -> None:
+    """A collection of all tenants: with versions, answers, files and jobs of each."""
+    run = connection.execute
+    run("SELECT rag.create_collection(%s, 'none', 3), rag.set_tenant(%s, '*')", [SHARED, SHARED])
+    run(
+        "SELECT rag.alter_collection(%s, keep_versions => '1 day', keep_answers => '1 day')",
+        [SHARED],
+    )
+    rows = shared_documents(tenants, each)
+    run("SELECT * FROM rag.load_chunks(%s, %s)", [SHARED, json.dumps(rows)])
+    run("SELECT rag.set_access(%s, '*', metadata_filter => '{\"of\": \"*\"}')", [SHARED])
+    for tenant in tenants:
+        for number, groups in enumerate((None, ["legal"], ["sales"])):
+            given = [
+                r["uri"] for r in rows
+                if r["metadata"]["of"] == tenant and r["metadata"]["n"] % 3 == number
+            ]  # fmt: skip
+            run("SELECT rag.set_access(%s, %s, %s, %s)", [SHARED, tenant, groups, given])
+        uri = f"{tenant}/replaced"
+        for text in ("was", "is"):
+            run("SELECT rag.put_document(%s, %s, %s)", [SHARED, uri, f"{text} {canary(tenant)}"])
+            run("SELECT rag.set_access(%s, %s, uris => %s)", [SHARED, tenant, [uri]])
+        run(
+            """SELECT rag.log_answer(%s, gen_random_uuid(), %s, '{"text": "so"}'),
+                      rag.keep_original(%s, %s, 'a.txt', %s)""",
+            [SHARED, f"why {canary(tenant)}?", SHARED, uri, canary(tenant).encode()],
+        )
+    run(
+        "SELECT rag._merge_keyword(c.collection_id) FROM rag.collections AS c WHERE c.name = %s",
+        [SHARED],
+    )
+
+
 def make_tenants(
     connection: Connection, tenants: list[str], *, access: str = "writer", documents: int = 5
 ) -> None:

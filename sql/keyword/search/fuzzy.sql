@@ -207,12 +207,16 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN NOT row_security_active('rag.chunks'::regclass)
-        AND NOT row_security_active('rag.documents'::regclass);
+        AND NOT row_security_active('rag.documents'::regclass)
+        OR EXISTS (SELECT FROM pg_policy AS p
+            WHERE p.polrelid = 'rag.chunks'::regclass AND p.polname IN ('tenant', 'granted')
+                AND quote_ident(current_user)::regrole::oid = ANY (p.polroles));
 END
 $$;
 
 COMMENT ON FUNCTION rag._sees_all_chunks IS
-$$Whether no policy hides documents or chunks from this role.$$;
+$$Whether no policy hides documents or chunks from this role, but for those of tenants, by which
+rag._scope tells what is seen.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._spelling_in(

@@ -79,7 +79,9 @@ BEGIN
     FROM unnest(_words, _fresh_counts) WITH ORDINALITY AS w (word, fresh, position)
     JOIN rag._chunk_counts(_prepare_keyword.collection_id, _words) AS n ON n.word = w.word;
 
-    IF typo_tolerance AND 0 = ANY (_counts) THEN
+    -- A word that only others may have is none to be told of.
+    IF typo_tolerance AND 0 = ANY (_counts)
+        AND rag._scope(_prepare_keyword.collection_id) IS NULL THEN
         _unknown := ARRAY(
             SELECT w.word
             FROM (

@@ -254,12 +254,12 @@ def before_owner(connection: Connection) -> str:
 def test_tenants_are_made_listed_and_dropped(connection: Connection) -> None:
     run = connection.execute
     assert run("SELECT * FROM rag.list_tenants()").fetchall() == [
-        ("*", [], [], [role(APPLICATION)]),
-        ("a", ["docs-a"], [], [role("a")]),
-        ("b", ["docs-b"], [], [role("b")]),
+        ("*", [], [], [role(APPLICATION)], {}),
+        ("a", ["docs-a"], [], [role("a")], {}),
+        ("b", ["docs-b"], [], [role("b")], {}),
     ]
     assert error(connection, "SELECT rag.drop_tenant('a')")[:2] == (
-        "RG007", "tenant 'a' has collections: docs-a",
+        "RG007", "tenant 'a' has collections, or documents in them: docs-a",
     )  # fmt: skip
     run("SELECT rag.set_tenant('docs-a', 'b'), rag.drop_tenant('a')")
     assert run("SELECT tenant, collections FROM rag.list_tenants()").fetchall()[1:] == [
