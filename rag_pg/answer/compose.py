@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -12,7 +13,7 @@ from rag_pg.answer.aggregates import aggregate, asked_aggregate, without_operati
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import other_figures, source_date
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
-from rag_pg.answer.passage_scores import Candidate, Evidence, heading_path
+from rag_pg.answer.passage_scores import LABEL, Candidate, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
 from rag_pg.text import (
@@ -29,12 +30,13 @@ from rag_pg.types import Answer, Citation, Hit, Usage
 ReadAround = Callable[[int], str | None]
 
 MODEL = "extractive"
-SECOND_SHARE = 0.75  # of the answering sentence's score, for a second one to be marked
+SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at most
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
+_BOLD = re.compile(r"(\*\*|__).+\1")
 
 
 def compose_answer(
@@ -67,15 +69,14 @@ def _compose(
     read_around: ReadAround | None,
     notes: Sequence[str],
 ) -> Answer:
-    first, second = _two_best(ranked)
+    first = (ranked[0], ranked[0].best)
     newer = _newer(first, ranked)
     passages = [] if newer else _of_each_part(question, ranked)
     has_parts = len(passages) > 1
     if not has_parts:
         c, at = newer or first
-        passages = [(c, [at])]
-        if second and second[0] is c and kind not in ("how_to", "quantity"):
-            passages = [(c, list(dict.fromkeys([at, second[1]])))]
+        is_fact = not newer and kind not in ("how_to", "quantity")
+        passages = [(c, [at, *(_next_best(c, at) if is_fact else [])])]
     shown = [
         _show_passage(question, c, cited, kind, read_around, number)
         for number, (c, cited) in enumerate(passages, 1)
@@ -96,7 +97,7 @@ def _compose(
         number = len(citations) + 1
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
         older = f"Older, of {_date_of(c)}: " if _is_older(c, *passages[0]) else ""
-        excerpt, quote = _excerpt(c)
+        excerpt, quote = _excerpt(c, _answering(question, c, c.best, kind))
         paragraphs.append(f"{older}{path}: {excerpt} [{number}]")
         citations.append(cite(number, c.hit, quote))
     return Answer(
@@ -174,19 +175,14 @@ def _agreement(word: str, text: Sequence[str]) -> float:
     return float(word in text) or INFLECTED * any(same_word(word, own) for own in text)
 
 
-def _two_best(
-    ranked: Sequence[Candidate],
-) -> tuple[tuple[Candidate, int], tuple[Candidate, int] | None]:
-    """Return the answering sentence, of the best passage, and the next best of all."""
-    first = (ranked[0], ranked[0].best)
-    enough = SECOND_SHARE * first[0].scores[first[1]]
-    rest = [
-        (c, position)
-        for c in ranked
-        for position in range(len(c.shown))
-        if (c is not first[0] or position != first[1]) and c.scores[position] >= enough
-    ]
-    return first, max(rest, key=lambda r: r[0].score + r[0].scores[r[1]], default=None)
+def _next_best(c: Candidate, at: int) -> list[int]:
+    """Return the best other sentence of a passage, where it says enough; none beside an item or a
+    row, as the others speak of something else."""
+    others = [n for n, s in enumerate(c.sentences) if n != at and s.kind == "prose"]
+    if not others or c.sentences[at].kind != "prose":
+        return []
+    best = max(others, key=lambda n: c.scores[n])
+    return [best] if c.scores[best] >= SECOND_SHARE * c.scores[at] else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -241,11 +237,14 @@ def _show_passage(
 
 
 def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -> int:
-    """Return the sentence that answers: behind one that asks, and in the place of a table's head,
-    or of what introduces a table or list, the row or item with the most of the question's words;
-    how something is done, all items say."""
+    """Return the sentence that answers: behind one that asks or is a heading in bold, and in the
+    place of a table's head, or of what introduces a table or list, the row or item with the most of
+    the question's words; how something is done, all items say."""
     last = len(c.sentences) - 1
-    while position < last and c.shown[position].endswith(("?", "？", "؟")):
+    while position < last and (
+        c.shown[position].endswith(("?", "？", "؟"))
+        or (len(c.shown[position]) < LABEL and _BOLD.fullmatch(c.sentences[position].text))
+    ):
         position += 1
     page = Page.plain(c.hit.content, c.sentences)
     leads = kind != "how_to" and c.shown[position].endswith(OPEN)
@@ -320,16 +319,15 @@ def _source(hit: Hit) -> tuple[object, str]:
     return hit.document_id, hit.heading
 
 
-def _excerpt(c: Candidate) -> tuple[str, str]:
-    """Return the best sentence without its code and the next ones, to EXCERPT characters, and their
-    quote; of a row of a table its cells with the names of their columns."""
-    shown = _prose(c.shown[c.best])
-    last = c.best
+def _excerpt(c: Candidate, first: int) -> tuple[str, str]:
+    """Return a sentence without its code and the next ones, to EXCERPT characters, and their quote;
+    of a row of a table its cells with the names of their columns."""
+    shown = _prose(c.shown[first])
+    last = first
     tables = find_tables(c.hit.content, c.sentences)
-    table = next((t for t in tables if t.is_headed and c.best in t.rows), None)
+    table = next((t for t in tables if t.is_headed and first in t.rows), None)
     if table is not None:
-        row = zip(table.names, table.cells[c.best - table.rows[0]], strict=True)
-        shown = "; ".join(f"{name}: {cell}" if name else cell for name, cell in row if cell)
+        shown = table.row(first - table.rows[0])
     while table is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
         gap = c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]
         if "\n\n" in gap or ("\n" in gap and c.sentences[last + 1].kind != "prose"):
@@ -340,7 +338,7 @@ def _excerpt(c: Candidate) -> tuple[str, str]:
         shown, last = more, last + 1
     if len(shown) > EXCERPT:
         shown = shown[:EXCERPT].rsplit(" ", 1)[0] + " …"
-    return shown, c.hit.content[c.sentences[c.best].start : c.sentences[last].stop]
+    return shown, c.hit.content[c.sentences[first].start : c.sentences[last].stop]
 
 
 def _prose(shown: str) -> str:

@@ -14,6 +14,7 @@ CAPITALS = 0.25  # of the words within sentences: nouns have them, as in German,
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
 _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _ENDS = ".!?:"
 
 
@@ -76,7 +77,13 @@ def _share_of_capitals(texts: Sequence[str]) -> float:
 
 def stands_in(word: str, text: str) -> bool:
     """Whether the parts of a word stand one after the other in a text, with accents or without,
-    and digits with separators of thousands or without."""
-    parts, own = (words(_THOUSANDS.sub("", part)) for part in (word, text))
+    digits with separators of thousands or without, and compounds with hyphens or without."""
+    pairs = [(_THOUSANDS.sub("", word), _THOUSANDS.sub("", text))]
+    if "-" in word or "-" in text:
+        pairs.append((_HYPHEN.sub("", pairs[0][0]), _HYPHEN.sub("", pairs[0][1])))
+    return any(_follow(words(part), words(whole)) for part, whole in pairs)
+
+
+def _follow(parts: Sequence[str], own: Sequence[str]) -> bool:
     count = len(parts)
     return count > 0 and any(own[at : at + count] == parts for at in range(len(own) - count + 1))

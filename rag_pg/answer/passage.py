@@ -198,7 +198,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     more. A short section takes in its subsections.
 
     Args:
-        lead: begin with the paragraph of the best sentence.
+        lead: begin with the paragraph of the best sentence, or with the list or table that stands
+            directly above it.
     """
     best = positions[0]
     section = page.section(best)
@@ -206,6 +207,10 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     begin = best
     while begin > first and (not lead or _is_joined(page, begin)):
         begin -= 1
+    above = page.block(begin - 1) if lead and begin > first else None
+    if above and above.first >= first and above.last == begin:
+        whole = _length(page, range(above.first, best + 1))
+        begin = above.first if whole <= limit * 0.75 else begin
     start = begin if _length(page, range(begin, best + 1)) <= limit * 0.75 else best
     while start > first and _leans(page, start):
         start -= 1

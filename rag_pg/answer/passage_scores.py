@@ -27,13 +27,12 @@ from rag_pg.answer.term_match import (
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.search import Scorer
-from rag_pg.text import LONGEST, Sentence, split_sentences, words
+from rag_pg.text import LONGEST, Sentence, find_tables, split_sentences, words
 from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
-STANDING = 2.0  # x a passage's score in the search, beside its best sentence's score
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
@@ -199,15 +198,21 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
                 sentences=sentences,
                 shown=shown,
                 headings_above=above,
-                compared=_compared(shown, above, (heading_path(hit) or [""])[-1]),
+                compared=_compared(hit, sentences, shown, above),
             )
         )
     return found
 
 
-def _compared(shown: Sequence[str], above: Sequence[str], last: str) -> list[str]:
+def _compared(
+    hit: Hit, sentences: Sequence[Sentence], shown: Sequence[str], above: Sequence[str]
+) -> list[str]:
     """What each sentence is compared by: the question that it answers, where one stands before or
-    above it, else it under its heading."""
+    above it, else it under its heading; of a row of a table the cells behind the names of their
+    columns."""
+    last = (heading_path(hit) or [""])[-1]
+    tables = [t for t in find_tables(hit.content, sentences) if t.is_headed]
+    rows = {at: t.row(n) for t in tables for n, at in enumerate(t.rows)}
     found: list[str] = []
     for at, text in enumerate(shown):
         heading = above[at] or last
@@ -215,6 +220,7 @@ def _compared(shown: Sequence[str], above: Sequence[str], last: str) -> list[str
         if _asks(before) and not _asks(text):
             found.append(before)
         else:
+            text = rows.get(at, text)
             found.append(f"{heading}: {text}" if heading else text)
     return found
 
@@ -317,7 +323,7 @@ def _weigh_meaning(
         c.scores = np.where(
             np.isnan(scores), UNREAD, scores - [_is_fragment(c, at) for at in range(len(c.shown))]
         )
-        c.score = STANDING * c.relative_score + float(c.scores.max())
+        c.score = c.relative_score + float(c.scores.max())
     return meaning
 
 

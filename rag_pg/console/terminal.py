@@ -127,13 +127,16 @@ def wrapped(text: str, line_width: int, *, before: int = 0, indent: int = 0) -> 
     before: the columns that the first line has before it, as the later ones have `indent`.
     """
     lines: list[str] = []
-    rest, left = text, max(line_width, NARROWEST) - before
+    whole = max(line_width, NARROWEST) - indent
+    rest, left = text, whole + indent - before
     while cells(rest) > left:
         cut = _fitting(rest, max(left, 1))
         blank = rest.rfind(" ", 1, cut + 1)
-        cut = blank if blank > cut // 2 else 0 if before > indent and not lines else cut
+        word = rest[blank + 1 :].partition(" ")[0]  # that a line of its own may hold
+        is_apart = blank > cut // 2 or (blank > 0 and cells(word) <= whole)
+        cut = blank if is_apart else 0 if before > indent and not lines else cut
         lines.append(rest[:cut].rstrip(" "))
-        rest, left = rest[cut:].lstrip(" "), max(line_width, NARROWEST) - indent
+        rest, left = rest[cut:].lstrip(" "), whole
     return [*lines, rest]
 
 

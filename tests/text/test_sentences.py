@@ -91,6 +91,15 @@ def test_sentences_of_prose_and_markdown(document: str, expected: list[str]) -> 
     assert texts(document) == expected
 
 
+def test_lines_that_were_wrapped_at_a_great_width_are_joined() -> None:
+    words = ["So", "wide", "that", "few", "People", "ever", "wrap", "Prose"]
+    line = " ".join(words * 4)[:124].rsplit(" ", 1)[0]
+    wide = "\n".join([line + " in", "July " + line, "August " + line, "September."])
+    assert texts(wide) == [wide]
+    apart = "\n".join(["July " + line * 2, "August " + line * 4, "September " + line])
+    assert len(texts(apart)) > 1
+
+
 def test_wrapped_lines_are_joined_and_short_lines_are_not() -> None:
     wrapped = "This sentence was wrapped by an editor at seventy-two columns, as\nsome do."
     assert texts(wrapped) == [wrapped]
