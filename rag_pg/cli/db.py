@@ -31,12 +31,12 @@ def db_upgrade(
     dsn: Dsn = None,
 ) -> None:
     """Install or upgrade the schema."""
-    from rag_pg.db.schema import plan as plan_of
+    from rag_pg.db import schema as of_rag
 
     with silence():
         rag = make_client(dsn, schema)
         if plan:
-            lines = plan_of(rag.dsn or embedded_server().start(), rag.schema)
+            lines = of_rag.plan(rag.dsn or embedded_server().start(), rag.schema)
         else:
             revision = rag.upgrade()
     if plan:
@@ -59,10 +59,10 @@ def db_check(
     dsn: Dsn = None,
 ) -> None:
     """Compare the database with this program; exit 1 when they differ."""
-    from rag_pg.db.schema import check
+    from rag_pg.db import schema as of_rag
 
     rag = make_client(dsn, schema)
-    problems = check(rag.dsn or embedded_server().start(), rag.schema, tenants=tenants)
+    problems = of_rag.check(rag.dsn or embedded_server().start(), rag.schema, tenants=tenants)
     for problem in problems:
         write_result(problem, problem=problem)
     if problems:

@@ -146,7 +146,7 @@ def sync(
     if watch and not is_folder:
         raise InvalidInput(
             f"--watch follows a folder; have a worker sync {without_secrets(location)} again:"
-            " SELECT rag.attach_location"
+            " rag-pg call attach_location"
         )
     broken = False
     target = open_collection(rag, collection)

@@ -17,7 +17,7 @@ from rag_pg.client.threaded import in_thread
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer
-from rag_pg.db.schema import check_name, upgrade
+from rag_pg.db import schema as of_rag
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import open_collection
 from rag_pg.protocols import Embedder, Reranker
@@ -75,7 +75,7 @@ class Rag:
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
         self.tenant = tenant
-        self.schema = check_name(schema or self.settings.schema)
+        self.schema = of_rag.check_name(schema or self.settings.schema)
         self.groups = tuple(groups)
         if self.groups and tenant is None:
             raise InvalidInput("groups are of a tenant: pass it, as in tenant='acme'")
@@ -126,7 +126,7 @@ class Rag:
         """Install or upgrade schema rag in the database of `dsn`; return its revision."""
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-        return upgrade(self.dsn, self.schema)
+        return of_rag.upgrade(self.dsn, self.schema)
 
     def with_settings(self, settings: Mapping[str, str]) -> Rag:
         """Return this client with settings of the database that hold for each of its statements,

@@ -38,7 +38,7 @@ from rag_pg.db.connect import (
     limit_remedy,
     use_iso_dates,
 )
-from rag_pg.db.schema import check_name, ensure, use_schema
+from rag_pg.db.schema import check_name, ensure
 from rag_pg.deadline import seconds_left
 from rag_pg.errors import (
     SQLSTATES,
@@ -140,8 +140,7 @@ class Statements:
             check_encoding(connection)
             if upgrade:
                 ensure(self.dsn, connection, self.schema)
-            use_schema(connection, self.schema)
-            check_api_version(*_api_versions(connection), self.schema)
+            check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
         self._pool.open(wait=False)
         self._opened = True
@@ -415,12 +414,14 @@ def _is_open(connection: psycopg.Connection[Any]) -> bool:
     return True
 
 
-def _api_versions(connection: psycopg.Connection[Any]) -> tuple[int, int]:
+def _api_versions(connection: psycopg.Connection[Any], schema: str) -> tuple[int, int]:
     try:
-        row = connection.execute("SELECT rag.min_api_version(), rag.api_version()").fetchone()
+        row = connection.execute(
+            _in_schema("SELECT {rag}.min_api_version(), {rag}.api_version()", schema)
+        ).fetchone()
     except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
         raise SchemaMismatch(
-            'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'
+            f'this database has no schema {schema} yet: run "rag-pg db upgrade" (or Rag.upgrade())'
         ) from exc
     assert row is not None
     return int(row[0]), int(row[1])

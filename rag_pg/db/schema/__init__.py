@@ -2,7 +2,7 @@
 
 from rag_pg.db.schema.api import make_api
 from rag_pg.db.schema.install import check, ensure, plan, upgrade
-from rag_pg.db.schema.name import check_name, use_schema
+from rag_pg.db.schema.name import check_name
 from rag_pg.db.schema.packaged import share, sql_files
 from rag_pg.db.schema.transaction import LOCK_KEY
 from rag_pg.db.schema.typescript import typescript
@@ -18,5 +18,4 @@ __all__ = [
     "sql_files",
     "typescript",
     "upgrade",
-    "use_schema",
 ]
