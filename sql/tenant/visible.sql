@@ -1,30 +1,17 @@
 -- Whose collections and documents a session sees: by who it is, not by what it sets.
 
-CREATE OR REPLACE FUNCTION rag.visible_tenants()
+CREATE OR REPLACE FUNCTION rag._tenants_of(login text)
 RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- session_user: SET ROLE and functions with their owner's rights change current_user alone.
-    _by_own_rights CONSTANT boolean := pg_has_role(session_user, current_user, 'MEMBER');
     _tenants text[];
     _chosen text;
 BEGIN
-    IF _by_own_rights AND NOT has_table_privilege('rag.tenant_roles', 'SELECT') THEN
-        RETURN '{*}';
-    END IF;
     SELECT array_agg(t.tenant) INTO _tenants FROM rag.tenant_roles AS t
-    WHERE t.role_name = session_user;
-    IF _tenants IS NULL THEN
-        IF _by_own_rights THEN
-            RETURN '{*}';
-        END IF;
-        RETURN CASE WHEN EXISTS (SELECT FROM rag.access_grants AS g
-                JOIN pg_roles AS r ON r.rolname = g.role_name
-                WHERE pg_has_role(session_user, r.oid, 'MEMBER'))
-            THEN '{*}' ELSE '{}' END;
-    ELSIF '*' = ANY (_tenants) THEN
+    WHERE t.role_name = login;
+    IF '*' = ANY (_tenants) THEN
         _chosen := current_setting('rag.tenant', true);
         -- A pooler leaves '' where another client has set it for a transaction.
         RETURN CASE WHEN _chosen IN ('', '*') OR _chosen IS NULL THEN '{}'
@@ -34,9 +21,46 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION rag._tenants_of IS
+$$The tenants of a role, of a trusted application the one that it has chosen; NULL where it is no
+role of a tenant.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.visible_tenants()
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- session_user: SET ROLE and functions with their owner's rights change current_user alone.
+    _by_own_rights CONSTANT boolean := pg_has_role(session_user, current_user, 'MEMBER');
+    _role CONSTANT text := current_setting('role');
+    _tenants text[];
+    _of_role text[];
+BEGIN
+    IF _by_own_rights AND NOT has_table_privilege('rag.tenant_roles', 'SELECT') THEN
+        RETURN '{*}';
+    END IF;
+    _tenants := rag._tenants_of(session_user);
+    IF _tenants IS NULL THEN
+        _tenants := CASE WHEN _by_own_rights OR EXISTS (SELECT FROM rag.access_grants AS g
+                JOIN pg_roles AS r ON r.rolname = g.role_name
+                WHERE pg_has_role(session_user, r.oid, 'MEMBER'))
+            THEN '{*}' ELSE '{}' END;
+    END IF;
+    -- Who serves many logs in as itself and takes the role of each: that narrows what it sees.
+    IF _role <> 'none' THEN
+        _of_role := rag._tenants_of(_role);
+    END IF;
+    RETURN CASE WHEN _of_role IS NULL THEN _tenants WHEN _tenants = '{*}' THEN _of_role
+        ELSE ARRAY(SELECT t.tenant FROM unnest(_tenants) AS t (tenant)
+            WHERE t.tenant = ANY (_of_role)) END;
+END
+$$;
+
 COMMENT ON FUNCTION rag.visible_tenants IS
 $$Whose collections this session sees: the tenants of its login role; {*} where its rights alone
-decide; {} for nobody's.
+decide; {} for nobody's. A tenant's role that was taken by SET ROLE sees no more than its own.
 
 The setting rag.tenant counts for a role that rag.grant_tenant made a trusted application, and for
 no other: it names one tenant, best by set_config('rag.tenant', ..., true) for a transaction.

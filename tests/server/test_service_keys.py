@@ -12,10 +12,12 @@ import httpx2
 import psycopg
 import pytest
 from http_service import BASE, app_over, with_service
+from tenancy import canary, make_tenants, role, tenants_of
 from typer.testing import CliRunner
 
 from rag_pg import Rag, RagError, Settings
 from rag_pg.cli.app import app as app_of_commands
+from rag_pg.db import name_of
 from rag_pg.types import ModelUsage, Usage
 
 SECRET = "The other tenant's pump runs at nine bar."
@@ -33,6 +35,9 @@ KEYS = {
     "twice": """, limits => '{"requests_per_day": 2}'""",
     "frugal": """, limits => '{"tokens_per_day": 100}'""",
     "poor": """, limits => '{"cost_per_day": 0.5}'""",
+    "never": """, limits => '{"requests_per_minute": 0}'""",
+    "silent": """, limits => '{"tokens_per_minute": 0}'""",
+    "broke": """, limits => '{"cost_per_minute": 0}'""",
 }
 
 
@@ -268,6 +273,67 @@ def test_beyond_its_limits_a_key_is_told_when_to_come_again(
     assert (used["twice"].requests, used["poor"].tokens) == (2, 120)
     assert used["poor"].cost == pytest.approx(0.6)
     assert used["revoked"].requests == 0
+
+
+def test_a_minute_has_limits_too(app: Any, keys: dict[str, str]) -> None:
+    async def ask(client: httpx2.AsyncClient) -> list[httpx2.Response]:
+        named = ("never", "silent", "broke")
+        return [await client.post("/search", json=SEARCH, headers=bearer(keys[n])) for n in named]
+
+    for found, limit in zip(with_service(app, ask), ("requests", "tokens", "cost"), strict=True):
+        assert found.status_code == 429 and f"{limit}_per_minute" in found.json()["detail"]
+        assert 0 < int(found.headers["retry-after"]) <= 60 and "bar" not in found.text
+
+
+def test_a_key_with_a_tenants_role_sees_nothing_of_other_tenants(
+    new_database: Callable[..., str], rag_template: str, tmp_path_factory: Any
+) -> None:
+    made = new_database(name_of(rag_template))
+    with tenants_of(
+        made, ["a", "b"], lambda connection: make_tenants(connection, ["a", "b"])
+    ) as dsn:
+        settings = Settings(home=tmp_path_factory.mktemp("home"))
+        with Rag(dsn, settings=settings) as rag:  # as a superuser, who sees all
+            secret = rag.database.make_service_key(
+                "a", role_name=role("a"), scopes=["read", "ask", "write"], settings={}, limits={}
+            )
+            app = app_over(rag, keys=True)
+
+            async def ask(client: httpx2.AsyncClient) -> dict[str, httpx2.Response]:
+                def named(tenant: str) -> dict[str, Any]:
+                    return {"collection": f"docs-{tenant}", "uri": f"{canary(tenant)}-0"}
+
+                query, turn = SEARCH | {"query": "alpha"}, {"role": "user", "content": "alpha?"}
+                head = bearer(secret)
+                found = {}
+                for one in ("a", "b"):
+                    body = query | {"collection": f"docs-{one}"}
+                    found[f"search {one}"] = await client.post("/search", json=body, headers=head)
+                    found[f"get {one}"] = await client.get(
+                        "/documents", params=named(one), headers=head
+                    )
+                found["delete b"] = await client.delete(
+                    "/documents", params=named("b"), headers=head
+                )
+                found["models"] = await client.get("/v1/models", headers=head)
+                found["chat b"] = await client.post(
+                    "/v1/chat/completions", headers=head,
+                    json={"model": "rag:docs-b", "messages": [turn]},
+                )  # fmt: skip
+                found["tenant by header"] = await client.post(
+                    "/search", json=query | {"collection": "docs-b"},
+                    headers=head | {"rag.tenant": "b", "role": "postgres"},
+                )  # fmt: skip
+                return found
+
+            told = with_service(app, ask)
+            assert {name: one.status_code for name, one in told.items()} == {
+                "search a": 200, "get a": 200, "search b": 404, "get b": 404, "delete b": 404,
+                "models": 200, "chat b": 404, "tenant by header": 404,
+            }  # fmt: skip
+            assert [one["id"] for one in told["models"].json()["data"]] == ["rag:docs-a"]
+            assert told["search a"].json()["hits"]
+            assert not [name for name, one in told.items() if canary("b") in one.text]
 
 
 def test_where_nothing_can_be_written_only_keys_without_limits_are_served(

@@ -47,6 +47,31 @@ def error(connection: Connection, statement: str, *values: object) -> tuple[Any,
     return caught.value.sqlstate, diagnosis.message_primary, diagnosis.message_hint
 
 
+def test_who_takes_the_role_of_a_tenant_sees_no_more_than_it(dsn: str) -> None:
+    """As the owner, who sees all, and as a tenant that is a member of another's role."""
+    seen = "SELECT rag.visible_tenants(), array(SELECT name FROM rag.list_collections())"
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT rag.visible_tenants()").fetchone() == (["*"],)
+        connection.execute(f"SET LOCAL ROLE {role('b')}".encode())
+        assert connection.execute(seen).fetchone() == (["b"], ["docs-b"])
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute("SELECT uri FROM rag.search('docs-a', 'alpha')")
+        assert caught.value.sqlstate == "RG002"
+        connection.rollback()
+        connection.execute(f"SET LOCAL ROLE {role(APPLICATION)}".encode())
+        assert connection.execute(seen).fetchone() == ([], [])
+        connection.execute("SELECT set_config('rag.tenant', 'a', true)")
+        assert connection.execute(seen).fetchone() == (["a"], ["docs-a"])
+        connection.rollback()
+        connection.execute(f"GRANT {role('b')} TO {role('a')}".encode())
+        connection.commit()
+    with as_role(dsn, role("a")) as connection, connection.transaction():
+        connection.execute(f"SET LOCAL ROLE {role('b')}".encode())
+        assert connection.execute(seen).fetchone() == ([], [])
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"REVOKE {role('b')} FROM {role('a')}".encode())
+
+
 def test_a_tenant_finds_its_own_and_hears_the_same_of_others_and_of_none(
     tenant: Connection,
 ) -> None:
