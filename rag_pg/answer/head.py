@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from rag_pg.text import words
 
+Readings = tuple[Sequence[str], Sequence[str]]
+
 CAPITALS = 0.25  # of the words within sentences: nouns have them, as in German, and not names alone
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
@@ -75,13 +77,19 @@ def _share_of_capitals(texts: Sequence[str]) -> float:
     return sum(word[0].isupper() for word in inner) / max(len(inner), 1)
 
 
-def stands_in(word: str, text: str) -> bool:
+def stands_in(word: str, text: Readings | str) -> bool:
     """Whether the parts of a word stand one after the other in a text, with accents or without,
     digits with separators of thousands or without, and compounds with hyphens or without."""
-    pairs = [(_THOUSANDS.sub("", word), _THOUSANDS.sub("", text))]
-    if "-" in word or "-" in text:
-        pairs.append((_HYPHEN.sub("", pairs[0][0]), _HYPHEN.sub("", pairs[0][1])))
-    return any(_follow(words(part), words(whole)) for part, whole in pairs)
+    own = read_words(text) if isinstance(text, str) else text
+    return any(_follow(parts, whole) for parts, whole in zip(read_words(word), own, strict=True))
+
+
+def read_words(text: str) -> Readings:
+    """Return the words of a text as they are, and with compounds in one; a text that many words are
+    looked for in is read once."""
+    plain = _THOUSANDS.sub("", text)
+    found = words(plain)
+    return found, words(_HYPHEN.sub("", plain)) if "-" in plain else found
 
 
 def _follow(parts: Sequence[str], own: Sequence[str]) -> bool:

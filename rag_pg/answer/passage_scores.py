@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
+from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, read_words, stands_in
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
@@ -259,7 +259,7 @@ def _weigh_words(
             [found.coverage(p, p + count, head) for p in positions]
         )
         c.coverage = found.coverage(*range(head, at))
-        whole = f"{texts[head]}\n{c.hit.content}"
+        whole = read_words(f"{texts[head]}\n{c.hit.content}")
         c.words_found = {
             word
             for word in found.different

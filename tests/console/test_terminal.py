@@ -159,6 +159,12 @@ def test_a_text_in_lines_has_all_but_spaces(text: str, line: int, before: int, i
     assert squeezed("".join([first, *others])) == squeezed(text)
 
 
+def test_a_word_that_fits_a_line_is_not_cut() -> None:
+    uri = "handbooks/of/the/whole/house/settings.md"
+    assert terminal.wrapped(f"Settings {uri}", 45) == ["Settings", uri]
+    assert terminal.wrapped(f"Settings {uri}", 30)[0].startswith("Settings handbooks")
+
+
 def test_a_column_that_may_shrink_is_shortened_before_a_table_is_paragraphs() -> None:
     columns = [Column("name"), Column("text", shrinks=True), Column("n")]
     rows = [["docs", "漢字" * 20, 5], ["d", "short", 6]]
