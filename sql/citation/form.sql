@@ -132,7 +132,9 @@ DECLARE
 BEGIN
     IF octet_length(_text) > length(_text) THEN
         -- the most usual ones at once
-        _text := translate(_text, '‘’“”„«»‐‑–—−', '''''"""""-----');
+        _text := translate(_text,
+            E'\u2018\u2019\u201C\u201D\u201E\u00AB\u00BB\u2010\u2011\u2013\u2014\u2212',
+            '''''"""""-----');
         IF _text IS NOT NFC NORMALIZED THEN
             _text := normalize(_text, NFC);
         END IF;

@@ -20,7 +20,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._synced_documents IS
-$$The documents whose uris begin with a prefix, and what rag._note_synced noted of each.$$;
+$$The documents whose uris begin with a prefix, and what rag._note_synced noted of each.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._note_synced(collection text, states jsonb)
@@ -50,4 +51,5 @@ $$;
 
 COMMENT ON FUNCTION rag._note_synced IS
 $$Note of documents, after they were put, by what a later sync knows the same bytes: an object of
-states by uri. Whoever puts another text or other metadata takes the note away.$$;
+states by uri. Whoever puts another text or other metadata takes the note away.
+Circle: client.$$;

@@ -165,11 +165,10 @@ BEGIN
         INSERT INTO rag.chunks AS c
             (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
              content, content_hash, metadata, tenant, acl, language, lexemes, lexeme_count,
-             enriched,
-             context, context_source)
+             enriched, context, context_source)
         SELECT o.collection_id, u.id, o.document_id, o.ordinal, o.start_offset, o.stop_offset,
-               o.heading, o.content, o.content_hash, o.metadata, o.tenant, o.acl, o.language, u.lexemes,
-               u.lexeme_count, o.enriched, u.context, _source
+               o.heading, o.content, o.content_hash, o.metadata, o.tenant, o.acl, o.language,
+               u.lexemes, u.lexeme_count, o.enriched, u.context, _source
         FROM ROWS FROM (unnest(_new.old_ids, _new.ids, _new.contexts),
                         rag._lex_texts(_new.languages, _new.texts))
             AS u (old_id, id, context, lexemes, lexeme_count)

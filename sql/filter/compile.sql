@@ -313,8 +313,8 @@ RG004 names what is wrong.
 
 condition: trusted SQL in parentheses, every value in it quoted by the database; true, false or
 NULL, which is as false; NULL for the empty filter. What the session does not see of a shared
-collection (rag._scope) passes no filter, not the empty one either. indexed: an index serves it, so its matches can
-be listed without reading every chunk. undeclared: the fields with a range or a prefix that
-rag.index_field would speed up.
+collection (rag._scope) passes no filter, not the empty one either. indexed: an index serves it, so
+its matches can be listed without reading every chunk. undeclared: the fields with a range or a
+prefix that rag.index_field would speed up.
 The language: docs/guides/filters.md.
 Circle: client.$$;

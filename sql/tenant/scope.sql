@@ -121,9 +121,9 @@ And which groups of the tenant may read them. Returns how many documents there w
 or embedded anew.
 
 tenant: '*': every tenant's; '': nobody's, as documents are that the owner puts. groups: NULL: the
-whole tenant; {}: none of it. uris or metadata_filter: which documents, all or none. A tenant says it
-of its own documents alone, and of none but itself. Error RG007 where the collection is not shared
-(rag.set_tenant).
+whole tenant; {}: none of it. uris or metadata_filter: which documents, all or none. A tenant says
+it of its own documents alone, and of none but itself. Error RG007 where the collection is not
+shared (rag.set_tenant).
 Circle: application, Tenants.
 SELECT rag.set_tenant('docs', '*'), rag.create_tenant('acme'),
     rag.set_access('docs', 'acme', '{legal}', uris => '{d1}')$$;

@@ -87,9 +87,9 @@ COMMENT ON FUNCTION rag.set_tenant IS
 $$Give a collection to a tenant; '': to none, so that no tenant sees it; '*': share it.
 
 In a shared collection each tenant sees the documents that rag.set_access gave it, and no others.
-Else all that belongs to the collection goes with it: documents, vectors, versions, answers, jobs. No
-notice is sent on channel rag_ready for a tenant's documents. The caller owns the tables of schema
-rag.
+Else all that belongs to the collection goes with it: documents, vectors, versions, answers, jobs.
+No notice is sent on channel rag_ready for a tenant's documents. The caller owns the tables of
+schema rag.
 Circle: application, Tenants.
 SELECT rag.create_tenant('acme'), rag.set_tenant('docs', 'acme')$$;
 
@@ -124,8 +124,8 @@ BEGIN
     PERFORM rag._require_owner('drop a tenant');
     PERFORM rag._require_tenant(drop_tenant.tenant);
     IF _names IS NOT NULL THEN
-        RAISE EXCEPTION 'tenant % has collections, or documents in them: %', quote_literal(drop_tenant.tenant),
-            left(_names, 500)
+        RAISE EXCEPTION 'tenant % has collections, or documents in them: %',
+            quote_literal(drop_tenant.tenant), left(_names, 500)
         USING ERRCODE = 'RG007', HINT = 'rag.drop_collection removes one, rag.set_tenant gives '
             'it to another tenant, rag.set_access gives documents to another';
     END IF;
@@ -188,7 +188,8 @@ door: it makes that role, and from then on roles of rag.grant_access that write 
 groups: of the tenant, which access lists of documents name (rag.set_access).
 tenant: * makes it a trusted application, which chooses one for each transaction by
 set_config('rag.tenant', 'acme', true), and groups by rag.groups; it sees nothing without. Error
-RG007 where policies would not hold (rag.check_tenants). The caller owns the tables of schema rag and may make roles.
+RG007 where policies would not hold (rag.check_tenants). The caller owns the tables of schema rag
+and may make roles.
 Circle: application, Tenants.
 SELECT rag.create_tenant('acme'),
     rag.grant_tenant('pg_monitor', 'acme')$$;

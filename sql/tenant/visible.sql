@@ -135,8 +135,8 @@ COMMENT ON FUNCTION rag.visible_groups IS
 $$The groups of tenants that this session is in.
 
 As access lists of documents name them: acme/legal is group legal of tenant acme, */legal that group
-of any. Those that rag.grant_tenant gave its login role; for a trusted application those that the setting
-rag.groups names, with commas between, as rag.tenant names the tenant.
+of any. Those that rag.grant_tenant gave its login role; for a trusted application those that the
+setting rag.groups names, with commas between, as rag.tenant names the tenant.
 Circle: application, Tenants.
 SELECT rag.visible_groups()$$;
 
