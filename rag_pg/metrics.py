@@ -104,7 +104,7 @@ class Figures:
         for file in self._folder.glob("*.json") if self._folder is not None else ():
             if file.name == self._file:
                 continue
-            for (family, pairs), values in json.loads(file.read_text()):
+            for (family, pairs), values in json.loads(file.read_text(encoding="utf-8")):
                 series = (family, tuple((name, value) for name, value in pairs))
                 whole[series] = _sum(whole[series], values) if series in whole else values
         return whole

@@ -11,16 +11,23 @@ where OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so.
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
 
-from rag_pg.protocols import LLM, Embedder, Reranker
-from rag_pg.types import Completion
+from rag_pg.protocols import LLM, MAX_TOKENS, CompletionOptions, Embedder, Reranker
+from rag_pg.types import Completion, Message, ToolCall
 
 Attribute = str | bool | int | float | Sequence[str]
+QUEUE: Mapping[str, str] = {
+    "messaging.system": "postgresql",
+    "messaging.destination.name": "rag.jobs",
+}
 LEG = "rag_pg.seconds."  # begins attributes that tell how long a part of a search took
 Kind = Literal["internal", "client", "producer", "consumer"]
 
@@ -197,13 +204,13 @@ def embeddings_span(embedder: Embedder, texts: int) -> AbstractContextManager[Sp
         return _NOTHING
     attributes: dict[str, Attribute] = {
         "gen_ai.operation.name": "embeddings",
+        "gen_ai.provider.name": provider_name(embedder.provider or embedder.name),
         "gen_ai.request.model": embedder.name,
         "gen_ai.embeddings.dimension.count": embedder.dimensions,
         "rag_pg.texts": texts,
     }
-    if embedder.provider is not None:
-        attributes["gen_ai.provider.name"] = embedder.provider
-    return span(f"embeddings {embedder.name}", attributes)
+    kind: Kind = "internal" if embedder.provider is None else "client"
+    return span(f"embeddings {embedder.name}", attributes, kind=kind)
 
 
 def rerank_span(reranker: Reranker, texts: int) -> AbstractContextManager[Span]:
@@ -215,17 +222,40 @@ def rerank_span(reranker: Reranker, texts: int) -> AbstractContextManager[Span]:
     return span(f"rerank {reranker.name}", attributes)
 
 
-def chat_span(llm: LLM, max_tokens: int, kind: str) -> AbstractContextManager[Span]:
+def chat_span(
+    llm: LLM,
+    messages: Sequence[Message],
+    options: CompletionOptions,
+    kind: str,
+    *,
+    streams: bool = False,
+) -> AbstractContextManager[Span]:
     """Trace a call of a language model. kind: what it is for: answer, rewrite, rerank, …"""
-    return span(
-        f"chat {llm.name}",
-        {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.request.model": llm.name,
-            "gen_ai.request.max_tokens": max_tokens,
-            "rag_pg.kind": kind,
-        },
-    )
+    if _tracer is None and not _meters:
+        return _NOTHING
+    attributes: dict[str, Attribute] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider_name(llm.name),
+        "gen_ai.request.model": llm.name,
+        "gen_ai.request.max_tokens": options.get("max_tokens", MAX_TOKENS),
+        "rag_pg.kind": kind,
+        **_address(llm),
+    }
+    if "temperature" in options:
+        attributes["gen_ai.request.temperature"] = options["temperature"]
+    if options.get("schema") is not None:
+        attributes["gen_ai.output.type"] = "json"
+    if streams:
+        attributes["gen_ai.request.stream"] = True
+    if tells_content():
+        system = [m for m in messages if m.role == "system"]
+        attributes["gen_ai.system_instructions"] = json.dumps([_part(m.content) for m in system])
+        attributes["gen_ai.input.messages"] = json.dumps(
+            [{"role": m.role, "parts": _parts(m)} for m in messages if m.role != "system"],
+            default=str,
+        )
+    in_process: Kind = "internal" if llm.name.partition(":")[0] == "local" else "client"
+    return span(f"chat {llm.name}", attributes, kind=in_process)
 
 
 def tell_completion(current: Span, completion: Completion) -> None:
@@ -233,3 +263,45 @@ def tell_completion(current: Span, completion: Completion) -> None:
     current.set_attribute("gen_ai.response.finish_reasons", [completion.finish])
     current.set_attribute("gen_ai.usage.input_tokens", completion.usage.prompt_tokens)
     current.set_attribute("gen_ai.usage.output_tokens", completion.usage.answer_tokens)
+    if completion.model:
+        current.set_attribute("gen_ai.response.model", completion.model)
+    if completion.response_id:
+        current.set_attribute("gen_ai.response.id", completion.response_id)
+    if _tracer is not None and tells_content():
+        parts = [_part(completion.text), *map(_call_part, completion.tool_calls)]
+        told = [{"role": "assistant", "parts": parts, "finish_reason": completion.finish}]
+        current.set_attribute("gen_ai.output.messages", json.dumps(told, default=str))
+
+
+def tells_content() -> bool:
+    """Whether spans are to have texts: the variable that the conventions' programs read."""
+    wish = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "")
+    return wish.lower() in ("true", "span_only", "span_and_event")
+
+
+def provider_name(name: str) -> str:
+    """Return what the conventions call the provider of a model of this name."""
+    provider = name.partition(":")[0]
+    return "gcp.gemini" if provider == "gemini" else provider
+
+
+def _address(llm: LLM) -> dict[str, Attribute]:
+    url = urlsplit(getattr(llm, "url", ""))
+    if not url.hostname:
+        return {}
+    port = url.port or {"http": 80}.get(url.scheme, 443)
+    return {"server.address": url.hostname, "server.port": port}
+
+
+def _part(text: str) -> dict[str, str]:
+    return {"type": "text", "content": text}
+
+
+def _call_part(call: ToolCall) -> dict[str, Any]:
+    arguments = dict(call.arguments)
+    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments}
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    sources = [_part(f"{one.title}\n{one.text}") for one in message.sources]
+    return [*sources, _part(message.content), *map(_call_part, message.tool_calls)]

@@ -79,6 +79,8 @@ STATEMENTS = (
     ALTER TABLE rag.jobs ADD COLUMN traceparent text DEFAULT substring(
         current_setting('rag.traceparent', true) FROM '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$')
     """,
+    # It returns that, too.
+    "DROP FUNCTION IF EXISTS rag.take_jobs(integer, double precision, text[], text, text[])",
 )
 
 

@@ -84,7 +84,7 @@ def ask_question(
         account=account,
         listener=listener,
     )
-    attributes = {"gen_ai.operation.name": "invoke_workflow"}
+    attributes = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "ask"}
     with account.scope.entered(), span("invoke_workflow ask", attributes) as current:
         try:
             answer = _answer_in_time(call)

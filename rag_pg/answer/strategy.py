@@ -19,7 +19,8 @@ from rag_pg.answer.question import Question, Unsupported, Verify
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.answer.write import not_found
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
-from rag_pg.tracing import Span, span
+from rag_pg.protocols import LLM
+from rag_pg.tracing import Span, provider_name, span
 from rag_pg.types import Answer
 
 UNVERIFIED = ("extractive", "metadata", "none")  # nothing that a model said of the documents
@@ -148,7 +149,7 @@ def _run(name: str, function: Strategy, context: AnswerContext) -> tuple[str, An
     """Return the answer of a strategy, or of what follows it when it fails, and which that is."""
     while True:
         try:
-            with _strategy_span(name, function):
+            with _strategy_span(name, function, context.asker.llm):
                 return name, function(context.question.text, context)
         except ProviderError as exc:
             is_late = context.asker.account.is_late
@@ -200,10 +201,15 @@ def _with_support(answer: Answer, context: AnswerContext) -> Answer:
     return replace(answer, support=judged.support, sufficient=sufficient, reason=reason)
 
 
-def _strategy_span(name: str, function: Strategy) -> AbstractContextManager[Span]:
-    if function is BUILT_IN["agent"]:
+def _strategy_span(name: str, function: Strategy, llm: LLM | None) -> AbstractContextManager[Span]:
+    if function is BUILT_IN["agent"] and llm is not None:
         return span(
             f"invoke_agent {name}",
-            {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name},
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.provider.name": provider_name(llm.name),
+                "gen_ai.request.model": llm.name,
+                "gen_ai.agent.name": name,
+            },
         )
     return span(f"strategy {name}", {"rag_pg.strategy": name})

@@ -129,7 +129,7 @@ class ToolBox:
                 raise InvalidInput(f"{tool.name} did not end before; it is not called again")
         except InvalidInput as exc:
             return exc
-        return _Running(tool, arguments)
+        return _Running(tool, arguments, call.id)
 
     def _finish(self, call: ToolCall, run: _Running | str | InvalidInput) -> str:
         seconds, failed = 0.0, True
@@ -177,8 +177,8 @@ class ToolBox:
 class _Running:
     """A call in a thread of its own, which nobody waits for when it takes too long."""
 
-    def __init__(self, tool: AgentTool, arguments: Mapping[str, Any]) -> None:
-        self.tool = tool
+    def __init__(self, tool: AgentTool, arguments: Mapping[str, Any], call_id: str) -> None:
+        self.tool, self._call_id = tool, call_id
         self.value: Any = None
         self.error: BaseException | None = None
         self.seconds = 0.0
@@ -189,7 +189,12 @@ class _Running:
 
     def _run(self) -> None:
         name = self.tool.name
-        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": self._call_id,
+        }
         try:
             with span(f"execute_tool {name}", attributes):
                 self.value = self.tool.run(**self._arguments)

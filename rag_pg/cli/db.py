@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -19,6 +21,7 @@ from rag_pg.console import (
 )
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 @db.command("upgrade")
@@ -90,3 +93,43 @@ def db_url(dsn: Dsn = None) -> None:
             with rag:  # which brings the schema up to date
                 pass
     write_result(str(rag.dsn), dsn=rag.dsn)
+
+
+@db.command("psql", context_settings=PASSED_ON)
+@command
+def db_psql(context: typer.Context, dsn: Dsn = None) -> None:
+    """psql of the server's version, connected; what follows is passed on."""
+    _run("psql", context.args, dsn)
+
+
+@db.command("dump", context_settings=PASSED_ON)
+@command
+def db_dump(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="Where to write the dump.")],
+    dsn: Dsn = None,
+) -> None:
+    """Dump the whole database into a file; options of pg_dump are passed on."""
+    _run("pg_dump", ["--format=custom", f"--file={file}", *context.args], dsn)
+
+
+@db.command("restore", context_settings=PASSED_ON)
+@command
+def db_restore(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="A file of rag-pg db dump.")],
+    dsn: Dsn = None,
+) -> None:
+    """Restore a dump into an empty database; options of pg_restore are passed on."""
+    _run("pg_restore", ["--exit-on-error", *context.args, file], dsn)
+
+
+def _run(program: str, arguments: Sequence[str], dsn: str | None) -> None:
+    """Become a program of PostgreSQL that fits the server. The password goes by its environment,
+    where nobody sees it."""
+    from rag_pg.db import client_program
+
+    with silence():
+        found = make_client(dsn).dsn or embedded_server().start()
+    path, conninfo, environment = client_program(program, found)
+    os.execve(path, [str(path), f"--dbname={conninfo}", *arguments], os.environ | environment)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import socket
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rag_pg.cli.logs import Format, LogFormat, log_to_stderr
 from rag_pg.console import Dsn, open_client, write_message
 from rag_pg.errors import InvalidInput, ModelUnavailable
+from rag_pg.otel import traced
 
 
 def mcp(
@@ -38,11 +39,12 @@ def mcp(
     no_key: Annotated[
         bool, typer.Option("--no-key", help="For everybody who reaches it over the network.")
     ] = False,
+    log_format: LogFormat = Format.text,
     dsn: Dsn = None,
 ) -> None:
     """Let AI clients search, ask and count: an MCP server. Read only."""
     # stdout is the protocol's
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
+    log_to_stderr(log_format, logging.WARNING)
     logging.getLogger("mcp.server.mcpserver").setLevel(logging.WARNING)
     try:
         from rag_pg.server.mcp import (
@@ -67,7 +69,7 @@ def mcp(
             " something before it checks who asks"
         )
     keys = None if key_file is None else KeyVerifier(read_keys(key_file))
-    with open_client(dsn) as rag:
+    with traced(), open_client(dsn) as rag:
         for name in collections or ():
             rag.info(name)
         server = make_server(

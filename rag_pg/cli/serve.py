@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pg.cli.logs import Format, LogFormat, log_to_stderr
 from rag_pg.console import Dsn, open_client, write_message
 from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
@@ -52,6 +53,7 @@ def serve(
     sources: Annotated[
         bool, typer.Option("--sources/--no-sources", help="List sources under a chat's answer.")
     ] = True,
+    log_format: LogFormat = Format.text,
     open_page: Annotated[bool, typer.Option("--open", help="Show the page in a browser.")] = False,
     dsn: Dsn = None,
 ) -> None:
@@ -93,7 +95,7 @@ def serve(
         url = f"http://{shown}:{listener.getsockname()[1]}/"
         write_message(f"serving at {url}")
         config = uvicorn.Config(
-            partial(_start, options),
+            partial(_start, options, log_format),
             factory=True,
             log_config=None,
             access_log=False,
@@ -110,11 +112,11 @@ def serve(
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _start(options: ServiceOptions) -> FastAPI:
+def _start(options: ServiceOptions, log_format: Format) -> FastAPI:
     """Make the application, in each process that serves."""
     from rag_pg.server.http import make_app
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
+    log_to_stderr(log_format, logging.WARNING)
     access = logging.getLogger("rag_pg.access")
     access.setLevel(logging.INFO)
     access.propagate = False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pg.cli.logs import Format, LogFormat, log_to_stderr
 from rag_pg.console import command, count_of, write_message, write_result
 from rag_pg.tracing import add_meter, remove_meter
 
@@ -39,11 +39,10 @@ def worker(
     health_host: Annotated[
         str, typer.Option(help="Where it listens; 0.0.0.0 for every network.")
     ] = "127.0.0.1",
+    log_format: LogFormat = Format.text,
 ) -> None:
     """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    for noisy in ("alembic", "httpx", "psycopg.pool"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    log_to_stderr(log_format, logging.INFO)
     done = {"documents": 0, "chunks": 0}
 
     def stored(documents: int, chunks: int) -> None:

@@ -16,6 +16,7 @@ import typer
 from rag_pg.console.output import count_of
 from rag_pg.console.terminal import as_json, write_message
 from rag_pg.errors import InvalidInput, NotFound, RagError
+from rag_pg.otel import traced
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
@@ -115,7 +116,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if "dsn" in signature.parameters:
             function(**given, dsn=dsn)
         elif opens:
-            with open_client(dsn) as rag:
+            with traced(), open_client(dsn) as rag:
                 function(rag, **given)
         else:
             function(**given)

@@ -12,6 +12,7 @@ from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.job import IngestWork
+from rag_pg.db.programs import client_program
 from rag_pg.db.request import Request
 from rag_pg.db.space import Compared
 
@@ -25,6 +26,7 @@ __all__ = [
     "IngestWork",
     "Request",
     "checked_json",
+    "client_program",
     "closed_above",
     "connect",
     "create_database",

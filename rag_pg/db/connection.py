@@ -51,6 +51,7 @@ from rag_pg.errors import (
     StatementCanceled,
 )
 from rag_pg.fault import Fault, fault_of_sqlstate
+from rag_pg.tracing import current_traceparent
 
 # Raised, with rag.api_version(), when this program calls what older schemas have not.
 API_VERSION = 4
@@ -117,6 +118,14 @@ class Statements:
         other._settings = {**self._settings, **settings}
         other._opened = False
         return other
+
+    def in_trace(self) -> Self:
+        """Return this database with the current span as a setting, which jobs that are put take
+        along; itself where nothing is traced."""
+        traceparent = current_traceparent()
+        if traceparent is None:
+            return self
+        return self.with_settings({f"{self.schema}.traceparent": traceparent})
 
     def limited(self, seconds: float, *, read_only: bool = True) -> Self:
         """Return this database with statements that are cancelled after so many seconds, and write

@@ -64,7 +64,8 @@ class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
-        return self.values(UUID, "put_documents", collection=collection, documents=documents)
+        traced = self.in_trace()
+        return traced.values(UUID, "put_documents", collection=collection, documents=documents)
 
     def mistaken_keys(self, keys: Iterable[str], own: Sequence[str]) -> Mapping[str, str]:
         """Return those of the keys that look like one of `own`, each with that one."""

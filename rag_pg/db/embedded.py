@@ -133,6 +133,14 @@ class EmbeddedServer:
         return versions[self.postgres_version] / name
 
 
+def embedded_programs() -> dict[int, Path]:
+    """Return the folders of the wheel's programs by their version; none without the wheel."""
+    try:
+        return dict(_library().postgres_server.POSTGRES_VERSIONS)
+    except DatabaseUnavailable:
+        return {}
+
+
 def _as_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -14,7 +14,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
-from rag_pg.tracing import span
+from rag_pg.tracing import QUEUE, span
 from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Original, Skipped, Unchanged
 
 
@@ -80,7 +80,13 @@ def put_sources(
 ) -> dict[UUID, str]:
     """Put what the sources hold, in batches; return the documents' uris by id."""
     check_sources(sources)
-    with span(f"add {collection}", {"gen_ai.data_source.id": collection}) as current:
+    attributes = {
+        **QUEUE,
+        "messaging.operation.name": "add",
+        "messaging.operation.type": "send",
+        "gen_ai.data_source.id": collection,
+    }
+    with span(f"add {collection}", attributes, kind="producer") as current:
         ids = _put_sources(database, collection, sources, reading, remarks) | remarks.unchanged
         remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
         current.set_attribute("rag_pg.documents", len(ids))

@@ -272,7 +272,7 @@ class MeteredLLM:
     ) -> Completion:
         """As `LLM.complete`, with fewer max_tokens where a bound leaves no more. Raises: as that,
         and BudgetExceeded."""
-        with self._call(messages, options) as call, self._span(options) as current:
+        with self._call(messages, options) as call, self._span(messages, options) as current:
             got = call_within(
                 self._account.innermost,
                 lambda: self.inner.complete(messages, **{**options, "max_tokens": call.max_tokens}),
@@ -286,7 +286,11 @@ class MeteredLLM:
         self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Generator[str | Completion]:
         """As `LLM.stream`. Raises: as `complete`."""
-        with self._call(messages, options) as call, self._span(options) as current:
+        with (
+            self._call(messages, options) as call,
+            self._span(messages, options, streams=True) as current,
+        ):
+            began, is_first = time.perf_counter(), True
             pieces = iterate_within(
                 self._account.innermost,
                 lambda: self.inner.stream(messages, **{**options, "max_tokens": call.max_tokens}),
@@ -295,6 +299,9 @@ class MeteredLLM:
             try:
                 for piece in pieces:
                     call.unknown = True
+                    if is_first:
+                        seconds, is_first = time.perf_counter() - began, False
+                        current.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
                     if isinstance(piece, Completion):
                         call.usage, call.unknown = piece.usage, False
                         tell_completion(current, piece)
@@ -303,8 +310,10 @@ class MeteredLLM:
             finally:
                 pieces.close()
 
-    def _span(self, options: CompletionOptions) -> AbstractContextManager[Span]:
-        return chat_span(self.inner, options.get("max_tokens", MAX_TOKENS), self._kind)
+    def _span(
+        self, messages: Sequence[Message], options: CompletionOptions, *, streams: bool = False
+    ) -> AbstractContextManager[Span]:
+        return chat_span(self.inner, messages, options, self._kind, streams=streams)
 
     def _call(self, messages: Sequence[Message], options: CompletionOptions) -> Any:
         prompt = self._prompt_tokens(messages, options) if self._account.needs_counts else 0

@@ -213,4 +213,6 @@ def _completion(message: Any, keys: Sequence[str]) -> Completion:
         finish=finish,
         reason="refusal" if finish == "blocked" else "",
         usage=Usage(prompt_tokens=usage.input_tokens + cached, answer_tokens=usage.output_tokens),
+        model=message.model or "",
+        response_id=message.id or "",
     )

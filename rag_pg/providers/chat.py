@@ -59,6 +59,11 @@ class ChatModel:
         """What its answers depend on beside what it is asked: which model, and where."""
         return f"{self.name} at {self._connection.url}"
 
+    @property
+    def url(self) -> str:
+        """Where it is asked."""
+        return self._connection.url
+
     def load(self) -> None:
         """Import the SDK and read the key, which the first call does else; nothing is connected.
 

@@ -88,6 +88,7 @@ class OpenAIChat:
             reason=choice.finish_reason,
             refused=bool(refusal),
             usage=got.usage,
+            reply=got,
         )
 
     def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
@@ -117,7 +118,12 @@ class OpenAIChat:
             raise ProviderUnavailable(f"openai:{self._model} broke off its answer; ask again")
         found = [(call[0], call[1], call[2]) for _, call in sorted(calls.items())]
         yield _completion(
-            text="".join(texts), calls=found, reason=reason, refused=refused, usage=usage
+            text="".join(texts),
+            calls=found,
+            reason=reason,
+            refused=refused,
+            usage=usage,
+            reply=chunk,
         )
 
     def _create(self, request: ChatRequest, **more: Any) -> Any:
@@ -229,6 +235,7 @@ def _completion(
     reason: str | None,
     refused: bool,
     usage: Any,
+    reply: Any,
 ) -> Completion:
     finish: Finish = "blocked" if refused else FINISH.get(reason, "stop")
     if calls and finish == "stop":  # as some servers say
@@ -245,6 +252,8 @@ def _completion(
             prompt_tokens=(usage and usage.prompt_tokens) or 0,
             answer_tokens=(usage and usage.completion_tokens) or 0,
         ),
+        model=getattr(reply, "model", None) or "",
+        response_id=getattr(reply, "id", None) or "",
     )
 
 

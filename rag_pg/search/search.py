@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -41,7 +42,7 @@ from rag_pg.search.sample import QuerySample
 from rag_pg.search.search_cache import search_entry
 from rag_pg.search.statement import find_by_statement
 from rag_pg.text import clean_text, estimate_tokens
-from rag_pg.tracing import LEG, span
+from rag_pg.tracing import LEG, span, tells_content
 from rag_pg.types import (
     CollectionInfo,
     Hit,
@@ -273,11 +274,16 @@ class Searcher:
         check_names(options)
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "retrieval",
+            "gen_ai.provider.name": "rag_pg",
             "gen_ai.data_source.id": self.info.name,
             "gen_ai.request.model": self.info.model,
             "gen_ai.request.top_k": options.get("limit", 10),
         }
-        with span(f"retrieval {self.info.name}", attributes) as current:
+        if options.get("filter"):
+            attributes["rag_pg.filtered"] = True
+        if tells_content():
+            attributes["gen_ai.retrieval.query.text"] = rewritten.question
+        with span(f"retrieval {self.info.name}", attributes, kind="client") as current:
             started = time.perf_counter()
             entries = self.entries(options.pop("cache", None))
             query = read_query(rewritten, options, self.database)
@@ -294,6 +300,10 @@ class Searcher:
             current.set_attribute("rag_pg.hits", len(hits))
             current.set_attribute("rag_pg.method", hits.method)
             current.set_attribute("rag_pg.skipped", sorted(hits.skipped))
+            current.set_attribute("rag_pg.cached", found.is_cached)
+            if tells_content():
+                told = [{"id": str(hit.chunk_id), "score": hit.score} for hit in hits]
+                current.set_attribute("gen_ai.retrieval.documents", json.dumps(told))
         return hits
 
     def _find(self, query: Query, entries: Entries | None) -> Found:

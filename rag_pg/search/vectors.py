@@ -99,6 +99,8 @@ class Remembering:
         queries: the vectors of queries by the same embedder.
     """
 
+    traces_itself = True  # nothing is embedded where all is remembered
+
     def __init__(self, embedder: Embedder, queries: QueryVectors) -> None:
         self._embedder, self._queries = embedder, queries
         self._known: dict[bytes | None, Vectors] = {}
@@ -116,7 +118,7 @@ class Remembering:
             known = {key: self._known[key] for key in keys if key in self._known}
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if new:
-            vectors = self._embedder.embed_documents(list(new.values()))
+            vectors = embed_documents(self._embedder, list(new.values()))
             made = dict(zip(new, vectors, strict=True))
             known |= made
             with self._lock:

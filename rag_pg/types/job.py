@@ -20,6 +20,7 @@ class Job:
     document_id: UUID
     attempts: int
     space_id: int | None = None  # of an embed job
+    traceparent: str | None = None  # the span that it was put in, as W3C trace context
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -62,7 +62,8 @@ class Completion:
     parsed: the value of a text that was asked for by a JSON schema; None where it is none that
     fits. finish: stop (it came to its end), length (max_tokens cut it short; the text may be
     empty), blocked (the provider withheld the rest;
-    `reason` is its word for it) or tool_calls (it waits for their results).
+    `reason` is its word for it) or tool_calls (it waits for their results). model, response_id: as
+    the provider names what answered, and its answer; "": it does not.
     """
 
     text: str
@@ -71,6 +72,8 @@ class Completion:
     finish: Finish = "stop"
     usage: Usage = field(default_factory=Usage)
     reason: str = ""
+    model: str = field(default="", compare=False)
+    response_id: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

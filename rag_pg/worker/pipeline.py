@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rag_pg.errors import (
     DatabaseUnavailable,
@@ -29,7 +29,7 @@ from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
 from rag_pg.retry import retry
 from rag_pg.threads import Threads
-from rag_pg.tracing import span
+from rag_pg.tracing import QUEUE, current_traceparent, span
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import EMBEDDING, KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
@@ -38,6 +38,11 @@ from rag_pg.worker.throttle import PATIENCE, Stopping, may_be_an_outage
 log = logging.getLogger(__name__)
 
 JOBS_PER_BATCH = 32
+PROCESS = {
+    **QUEUE,
+    "messaging.operation.name": "process",
+    "messaging.operation.type": "process",
+}
 TEXTS_PER_PART = (
     128  # embedded together and stored at once: what a worker that dies has done in vain
 )
@@ -45,12 +50,6 @@ STORES_IN_FLIGHT = 64
 RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
 UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model, key or right for
 BUSY_SECONDS = 30.0  # until one is due again that the database could not store
-
-BATCH = {
-    "messaging.operation.name": "process",
-    "messaging.destination.name": "rag.jobs",
-    "messaging.system": "postgresql",
-}
 
 T = TypeVar("T")
 
@@ -247,7 +246,12 @@ class Pipeline:
 
     def _embed_batch(self, batch: Sequence[EmbedTask], storer: Threads) -> None:
         """Embed a batch's texts, those of collections with the same model together."""
-        with span("process rag.jobs", {**BATCH, "messaging.batch.message_count": len(batch)}):
+        attributes: dict[str, str | int] = {
+            **PROCESS,
+            "messaging.batch.message_count": len(batch),
+        }
+        put_in = {task.job.traceparent for task in batch if task.job.traceparent is not None}
+        with span("process rag.jobs", attributes, kind="consumer", links=sorted(put_in)):
             self._embed_spaces(batch, storer)
 
     def _embed_spaces(self, batch: Sequence[EmbedTask], storer: Threads) -> None:
@@ -366,15 +370,26 @@ class Pipeline:
         vectors: Sequence[Vectors],
         storer: Threads,
     ) -> None:
-        stored = storer.submit(self._store, task, embedder, vectors)
+        stored = storer.submit(self._store, task, embedder, vectors, current_traceparent())
         self._storing.append((task, stored))
         self._wait_for_stores(STORES_IN_FLIGHT)
 
     def _store(
-        self, task: EmbedTask, embedder: Embedder | None, vectors: Sequence[Vectors]
+        self,
+        task: EmbedTask,
+        embedder: Embedder | None,
+        vectors: Sequence[Vectors],
+        batch: str | None,
     ) -> None:
+        """Store a task, in the trace of the put. batch: the span that it was worked in."""
         try:
-            with span(f"store {task.job.collection_name}", _store_attributes(task)):
+            with span(
+                f"store {task.job.collection_name}",
+                _store_attributes(task),
+                kind="consumer",
+                parent=task.job.traceparent,
+                links=[] if batch is None else [batch],
+            ):
                 stored = self._retry_while_restarting(lambda: task.store(vectors))
             if embedder is not None:
                 self.context.vectors.drop(embedder, task.texts)
@@ -400,7 +415,7 @@ class Pipeline:
         match fault:
             case Fault.LEASE:
                 self.context.count(job, "lost")
-                log.info("job %s: %s", job.job_id, exc, extra={"job_id": job.job_id})
+                log.info("job %s: %s", job.job_id, exc, extra=_subjects(job))
                 return
             case Fault.BUSY | Fault.WORKER:
                 assert isinstance(exc, RagError)
@@ -414,17 +429,29 @@ class Pipeline:
                 state = f"handed back for {delay:.0f} s"
             case _:
                 if not isinstance(exc, RagError):
-                    log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
+                    log.exception("job %s failed", job.job_id, extra=_subjects(job))
                 state = self._retry_while_restarting(
                     lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
                 )
         is_failed = fault not in (Fault.BUSY, Fault.WORKER, Fault.PROVIDER)
         self.context.count(job, "failed" if is_failed else "returned")
-        log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
+        level = logging.ERROR if state == "dead" else logging.WARNING
+        log.log(level, "job %s: %s (%s)", job.job_id, error, state, extra=_subjects(job))
+
+
+def _subjects(job: Job) -> Mapping[str, Any]:
+    """What a line of the log is about."""
+    return {
+        "job_id": job.job_id,
+        "job_kind": job.kind,
+        "collection": job.collection_name,
+        "attempts": job.attempts,
+    }
 
 
 def _store_attributes(task: EmbedTask) -> Mapping[str, str | int]:
     return {
+        **PROCESS,
         "gen_ai.data_source.id": task.job.collection_name,
         "messaging.message.id": str(task.job.job_id),
         "rag_pg.job_kind": task.job.kind,

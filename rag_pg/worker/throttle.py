@@ -6,6 +6,7 @@ Models that run here have no provider, and cost no look-up.
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -21,6 +22,7 @@ from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
 PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
@@ -116,8 +118,14 @@ class Throttle:
         self._outages[provider] = self._outages.get(provider, 0) + 1
         pause = DOWN.pause(self._outages[provider])
         error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
-        self.database.block_provider(provider, pause, f"it is down: {error}")
+        self._block(provider, pause, f"it is down: {error}")
         return pause
+
+    def _block(self, provider: str, seconds: float, reason: str) -> None:
+        """Let every worker leave a provider alone, and log it."""
+        self.database.block_provider(provider, seconds, reason)
+        text = "%s is left alone for %.0f s: %s"
+        log.warning(text, provider, seconds, reason, extra={"provider": provider})
 
     def _within_budget(self, provider: str, tokens: int, action: Callable[[], T]) -> T:
         def act() -> T:
@@ -130,7 +138,7 @@ class Throttle:
             if not isinstance(exc, RateLimited):
                 return None
             pause = REFUSED.pause(refusals) if exc.retry_after is None else exc.retry_after
-            self.database.block_provider(provider, min(pause, 86_400.0), str(exc))
+            self._block(provider, min(pause, 86_400.0), str(exc))
             return None if pause > PATIENCE or refusals == REFUSALS else pause
 
         self._wait(provider, tokens)

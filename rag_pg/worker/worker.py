@@ -237,6 +237,7 @@ class Worker:
             for act in (
                 lambda: self.database.maintain(lambda: not self.stop.is_set()),
                 lambda: self.database.build_indexes(self._heartbeat.collections),
+                self.sources.tell_broken,
             ):
                 try:
                     act()

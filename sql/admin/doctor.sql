@@ -22,6 +22,8 @@ BEGIN
         UNION ALL SELECT f.* FROM rag._check_calibrations() AS f
         UNION ALL SELECT f.* FROM rag._check_recall() AS f
         UNION ALL SELECT f.* FROM rag._check_formats() AS f
+        UNION ALL SELECT f.* FROM rag._check_vacuum() AS f
+        UNION ALL SELECT f.* FROM rag._check_server() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),
         NULL::text
@@ -44,6 +46,13 @@ BEGIN
                  ('vector recall', 'no measure is below its target'),
                  ('keyword merges', 'none is held up'),
                  ('stored formats', 'all are of this release'),
+                 ('bloat', 'no table has many dead rows'),
+                 ('statistics', 'no table has changed much since it was analyzed'),
+                 ('vacuum', 'it runs, and nothing holds it up'),
+                 ('memory', 'the vector indexes fit'),
+                 ('connections', 'enough are free'),
+                 ('replication', 'no standby is behind'),
+                 ('unapplied upgrade', 'pgvector is the one that the server has'),
                      ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;
 END

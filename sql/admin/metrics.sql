@@ -136,8 +136,21 @@ BEGIN
         ('rag_pg_recall_target', 'Share of the nearest that they should find.', m.target),
         ('rag_pg_recall_timestamp_seconds', 'When that was measured.',
             extract(epoch FROM m.measured_at)::double precision)) AS r (name, help, value)
-    GROUP BY c.label, r.name, r.help
-    UNION ALL
+    GROUP BY c.label, r.name, r.help;
+END
+$$;
+
+COMMENT ON FUNCTION rag._storage_metrics IS
+$$rag.metrics: sizes, dead rows, recall. It counts no rows itself.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._replication_metrics()
+RETURNS SETOF rag.metric
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
     SELECT 'rag_pg_standby', 'gauge', '1 where this server is a standby.', '{}',
         pg_is_in_recovery()::integer::double precision
     UNION ALL
@@ -157,10 +170,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._storage_metrics IS
-$$rag.metrics: sizes, dead rows, recall, replication. It counts no rows itself.
+COMMENT ON FUNCTION rag._replication_metrics IS
+$$rag.metrics: how far standbys are behind.
 
-Standbys are shown to roles that may read pg_stat_replication: members of pg_monitor.$$;
+They are shown to roles that may read pg_stat_replication: members of pg_monitor.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._usage_metrics()
@@ -229,6 +242,7 @@ BEGIN
         FROM rag.alembic_version AS v
         UNION ALL SELECT m.* FROM rag._work_metrics() AS m
         UNION ALL SELECT m.* FROM rag._storage_metrics() AS m
+        UNION ALL SELECT m.* FROM rag._replication_metrics() AS m
         UNION ALL SELECT m.* FROM rag._usage_metrics() AS m
     )
     SELECT f.* FROM found AS f ORDER BY f.name, f.labels;

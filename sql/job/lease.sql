@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1,
                                          worker_name text DEFAULT NULL,
                                          kinds text[] DEFAULT NULL)
 RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
-               document_id uuid, attempts integer, space_id integer)
+               document_id uuid, attempts integer, space_id integer, traceparent text)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
@@ -149,9 +149,10 @@ BEGIN
         WHERE j.job_id = ANY (_taken)
         RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority,
             j.run_at,
-                  j.space_id
+                  j.space_id, j.traceparent
     )
-    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts, t.space_id
+    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts,
+        t.space_id, t.traceparent
     FROM taken AS t
     JOIN rag.collections AS c USING (collection_id)
     ORDER BY t.priority DESC, t.run_at, t.job_id;
@@ -170,6 +171,8 @@ workers then takes nothing with it. One that was lost as often as its max_attemp
 whose provider is over its budget
 stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction
 open, then store with the lease. space_id: of an embed job, the space whose model has to embed.
+traceparent: the span that the job was put in: the setting rag.traceparent of that transaction, as
+W3C trace context.
 Circle: worker, Jobs.
 SELECT * FROM rag.take_jobs(1)$$;
 

@@ -35,7 +35,12 @@ def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
         "embeddings hash:32",
         "store own",
     }
+    queue = {"messaging.system": "postgresql", "messaging.destination.name": "rag.jobs"}
+    process = {"messaging.operation.name": "process", "messaging.operation.type": "process"}
     assert added["add own"][0].attributes == {
+        **queue,
+        "messaging.operation.name": "add",
+        "messaging.operation.type": "send",
         "gen_ai.data_source.id": "own",
         "rag_pg.documents": 1,
         "rag_pg.failures": 0,
@@ -44,6 +49,8 @@ def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
     stored = dict(added["store own"][0].attributes)
     assert int(stored.pop("messaging.message.id")) > 0
     assert stored == {
+        **queue,
+        **process,
         "gen_ai.data_source.id": "own",
         "rag_pg.job_kind": "ingest",
         "rag_pg.texts": 1,
@@ -56,12 +63,14 @@ def test_adding_searching_and_asking_are_traced(rag: Rag) -> None:
     assert legs == {f"{LEG}embed", f"{LEG}statement"}
     assert {name: told for name, told in searched[-1].attributes.items() if name not in legs} == {
         "gen_ai.operation.name": "retrieval",
+        "gen_ai.provider.name": "rag_pg",
         "gen_ai.data_source.id": "own",
         "gen_ai.request.model": "hash:32",
         "gen_ai.request.top_k": 3,
         "rag_pg.hits": 1,
         "rag_pg.method": "hybrid",
         "rag_pg.skipped": [],
+        "rag_pg.cached": False,
     }
     asked = _by_name(tracer.spans)
     (chat,) = [spans[0] for name, spans in asked.items() if name.startswith("chat ")]
@@ -103,9 +112,12 @@ def test_reranking_rewriting_agents_tools_and_checks_are_traced(rag: Rag) -> Non
     assert reranked["rag_pg.texts"] == 1
     assert found["chat rewriter"][0].attributes["gen_ai.usage.input_tokens"] > 0
     assert found["invoke_agent agent"][0].attributes["gen_ai.operation.name"] == "invoke_agent"
-    assert found["execute_tool calculate"][0].attributes == {
+    tool = dict(found["execute_tool calculate"][0].attributes)
+    assert tool.pop("gen_ai.tool.call.id")
+    assert tool == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "calculate",
+        "gen_ai.tool.type": "function",
     }
     assert found["verify answer"][0].attributes["rag_pg.verify"] == "once"
     assert SECRET not in repr([(s.name, s.attributes) for s in tracer.spans])

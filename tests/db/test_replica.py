@@ -108,6 +108,14 @@ def test_a_standby_answers_every_search_as_its_primary_does(folder: Path, primar
             expected = primary.execute(search.encode()).fetchall()
             assert len(expected) > 0, search
             assert reader.execute(search.encode()).fetchall() == expected, search
+        metrics = "SELECT name, value FROM rag.metrics() WHERE name ~ 'replication|standby'"
+        assert {"rag_pg_standby": 0.0}.items() <= dict(primary.execute(metrics).fetchall()).items()
+        assert {name for name, _ in primary.execute(metrics)} == {
+            "rag_pg_standby", "rag_pg_replication_lag_bytes",
+        }  # fmt: skip
+        assert dict(reader.execute(metrics).fetchall()).keys() == {
+            "rag_pg_standby", "rag_pg_replication_lag_seconds",
+        }  # fmt: skip
         primary.execute("SELECT rag.delete_document('r', 'fresh')")
         primary.commit()
         reader.rollback()

@@ -252,7 +252,10 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
                UNION SELECT s.setting[1] FROM pg_proc AS p,
                    regexp_matches(p.prosrc, '(?:set_config|current_setting)[(]''rag[.]([a-z_]+)''',
                        'g') AS s (setting)
-               WHERE p.pronamespace = 'rag'::regnamespace"""
+               WHERE p.pronamespace = 'rag'::regnamespace
+               UNION SELECT s.setting[1] FROM pg_attrdef AS d,
+                   regexp_matches(pg_get_expr(d.adbin, d.adrelid),
+                       'current_setting[(]''rag[.]([a-z_]+)''', 'g') AS s (setting)"""
         )
     }
     client = {name for name in dir(Rag) if not name.startswith("_")}

@@ -20,6 +20,7 @@ from rag_pg import McpTools, Rag, RagError, function_tool
 from rag_pg.cli.serve import serve
 from rag_pg.db import EmbeddedServer, schema
 from rag_pg.load import load_bytes
+from rag_pg.otel import begin
 
 PAGE = "---\ntitle: Colours\nyear: 2026\n---\n# Red\n\nA red word.\n\n# Green\n\nA green word.\n"
 COLOURS = ("red", "green", "blue")
@@ -87,6 +88,7 @@ def missing(rag: Rag, folder: Path) -> dict[str, list[str]]:
         "tools": [lambda: rag.get_collection("docs").ask("x", tools=[function_tool(question)])],
         "mcp": [lambda: rag.get_collection("docs").ask("x", tools=[McpTools("stdio:true")])],
         "serve": [lambda: serve("127.0.0.1:0")],
+        "otel": [lambda: begin({})],
         "openai": [lambda: rag.embedder("openai:text-embedding-3-small").embed_query("x")],
         "gemini": [lambda: rag.embedder("gemini:gemini-embedding-001").embed_query("x")],
         "anthropic": [lambda: rag.models.writing_llm("anthropic:claude").complete([])],

@@ -15,7 +15,7 @@ from collections.abc import (
     Hashable,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -27,6 +27,7 @@ from starlette.responses import Response
 from rag_pg.client import AsyncCollection, AsyncRag
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.metrics import Figures
+from rag_pg.otel import traced
 from rag_pg.protocols import Reranker
 from rag_pg.server.http.events import Events, until_gone
 from rag_pg.server.http.keys import Key
@@ -121,7 +122,9 @@ class Service:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        async with self.open_rag() as self.rag:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(traced())
+            self.rag = await stack.enter_async_context(self.open_rag())
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
             # Who quotes needs a processor, who asks a model waits for it.
             usual = 2 * cores if self.rag.settings.llm == "extractive" else 32

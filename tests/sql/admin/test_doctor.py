@@ -40,7 +40,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 22
+    assert len(checks) == 29
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
@@ -226,3 +226,40 @@ def test_functions_that_are_doubled_unknown_or_missing_are_named(connection: Con
     connection.execute("DROP AGGREGATE rag.my_sum(int)")
     connection.execute("DROP FUNCTION rag.snippet")
     assert found(connection)["functions"][1] == "rag.snippet is missing"
+
+
+def test_dead_rows_and_stale_statistics_name_the_statement_that_mends_them(
+    connection: Connection,
+) -> None:
+    counted = "SELECT pg_stat_force_next_flush()"
+    connection.execute(
+        """ALTER TABLE rag.keyword_languages SET (autovacuum_enabled = off);
+           INSERT INTO rag.keyword_languages SELECT 0, 'english' FROM generate_series(1, 30000)"""
+    )
+    connection.execute(counted)
+    wrong = found(connection)
+    assert wrong.keys() == {"statistics", "vacuum"}
+    assert "was never analyzed and has 30000 rows" in wrong["statistics"][1]
+    assert wrong["vacuum"][1] == "autovacuum is off for rag.keyword_languages"
+    heal(connection, "statistics")
+    connection.execute(
+        """WITH dead AS (SELECT k.ctid FROM rag.keyword_languages AS k LIMIT 20000)
+           DELETE FROM rag.keyword_languages AS k USING dead AS s WHERE k.ctid = s.ctid"""
+    )
+    connection.execute(counted)
+    wrong = found(connection)
+    assert wrong.keys() == {"bloat", "statistics", "vacuum"}
+    assert wrong["bloat"][1].startswith("rag.keyword_languages has 20000 dead rows beside 10000")
+    heal(connection, "bloat")
+    heal(connection, "vacuum")
+    assert found(connection) == {}
+
+
+def test_settings_that_do_not_fit_are_told_with_what_mends_them(connection: Connection) -> None:
+    connection.execute("SET effective_cache_size = '8kB'")
+    connection.execute(
+        """SELECT rag.put_chunks('c', 'b', '[{"content": "three", "embedding": [0, 0, 1]}]')"""
+    )
+    status, detail, remedy = found(connection)["memory"]
+    assert status == "warn" and "effective_cache_size says that 8192 bytes is cached" in detail
+    assert "ALTER SYSTEM SET effective_cache_size = " in remedy
