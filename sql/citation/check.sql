@@ -40,31 +40,34 @@ COMMENT ON FUNCTION rag._read_chunk IS
 $$What a citation needs of a chunk; NULL for none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._read_beside(collection_id integer, chunk_key bigint,
-    document_key uuid, about integer, others bigint[],
-    OUT chunk_keys bigint[], OUT contents text[])
+CREATE OR REPLACE FUNCTION rag._read_beside(collection_id integer, document_key uuid,
+    about integer, others bigint[], OUT chunk_keys bigint[], OUT contents text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
+DECLARE
+    _keys bigint[];
+    _contents text[];
 BEGIN
-    SELECT array_agg(c.chunk_id ORDER BY d.distance, c.chunk_id),
-        array_agg(c.content ORDER BY d.distance, c.chunk_id)
-    INTO chunk_keys, contents
+    SELECT array_agg(c.chunk_id), array_agg(c.content) INTO chunk_keys, contents
     FROM rag.chunks AS c
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN c.chunk_id = ANY (others) THEN -1 ELSE abs(c.ordinal - about) END
-    ) AS d (distance)
-    WHERE c.collection_id = _read_beside.collection_id AND c.chunk_id <> chunk_key
-        AND (cardinality(others) > 0 AND c.chunk_id = ANY (others)
-            OR c.document_id = document_key AND c.ordinal BETWEEN about - 4 AND about + 4);
+    WHERE c.collection_id = _read_beside.collection_id AND c.document_id = document_key
+        AND c.ordinal BETWEEN about - 4 AND about + 4 AND c.ordinal <> about;
+    IF cardinality(others) > 0 THEN
+        -- planned apart, for a statement with both is planned twice as long
+        SELECT array_agg(c.chunk_id), array_agg(c.content) INTO _keys, _contents
+        FROM rag.chunks AS c
+        WHERE c.collection_id = _read_beside.collection_id AND c.chunk_id = ANY (others);
+        chunk_keys := _keys || chunk_keys;
+        contents := _contents || contents;
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._read_beside IS
-$$The chunks in which a quotation of one may stand: others, then up to 4 before and after it, the
-nearest first.$$;
+$$The chunks in which a quotation of one may stand: others, then up to 4 before and after it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.check_citation(
@@ -132,8 +135,8 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
-    _other := rag._read_beside(_collection_id, check_citation.chunk_id, _chunk.document_id,
-        _chunk.ordinal, rag._scoped_chunks(_collection_id, others[:50]));
+    _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, array_remove(
+        rag._scoped_chunks(_collection_id, others[:50]), check_citation.chunk_id));
     FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP
         CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote);
         _found := rag._locate_quote(_other.contents[_number], check_citation.quote);

@@ -122,12 +122,15 @@ RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '|(?:between|zwischen|entre|между) [^ ]+'
     '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
     '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
+    -- no year
+    '|(?:^|[^0-9])[0-9]{1,3}(?: out)?(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
+    '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
     '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])');
 
 COMMENT ON FUNCTION rag._parts_range IS
-$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product (5 x 10) or
-an amount of two units (5 h 30 min) of a form.$$;
+$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product or a share (5 x
+10, 5 by 10, 5 of 10) or an amount of two units (5 h 30 min) of a form.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
@@ -216,6 +219,7 @@ BEGIN
                 OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))
                 AND NOT rag._is_dated(quoted)
                 AND NOT (after LIKE ' in %' AND shape ~ E'[$] ?[0.,]+\x03'))
+        OR _next IN ('N', '0') AND quoted ~ '(第|§|minus|минус) ?$'
         OR rag._is_mark(after)
         -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
         -- or half of a syllable
@@ -255,28 +259,37 @@ DECLARE
         ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
         ' thousand million millions billion billions trillion trillions tausend Tausend'
         ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
-        ' mill\u00F3n millon euro euros dollar dollars pound pounds cent cents Euro Dollar'
-        ' Cent ';
+        ' mill\u00F3n millon L mL cL dL M G T ';
+    _money CONSTANT text := ' euro euros dollar dollars pound pounds cent cents Euro Dollar Cent '
+        || E'\u20AC \u00A3 \u00A5 $ ';
     _letters CONSTANT text := E'([^\\x01-#%-@[-`{-\\x7F]+)';  -- and $
     _mark CONSTANT text := E'[^0-9A-Za-z\x03\u00B5\u00C0-\u02B8\u0370-\u052F\u0590-\u167F'
         '\u1681-\u1FFF\u3040-\uD7FF]*';
+    _edge CONSTANT text := normalize(before || E'\x03' || after, NFKC);
     _head text;
     _tail text;
     _word text;
 BEGIN
-    -- a figure beside the edge, or but for marks and what is not seen
-    IF right(before, 12) || E'\x03' || left(after, 12)
-            !~ ('[0-9]' || _mark || E'\x03|\x03' || _mark || '[0-9]') THEN
+    -- a figure beside the edge, but for marks and a word before it
+    IF _edge !~ ('[0-9](?:' || _mark || E'[A-Za-z\u0430-\u044F]{2,11})?' || _mark
+            || E'\x03|\x03' || _mark || '[0-9]') THEN
         RETURN false;
+    ELSIF strpos(_edge, ':') > 0 AND strpos(translate(_edge, E'\x03', ''), ' :') > 0
+        AND _edge ~ E'(^|[^0-9])[0-9]{1,3}[ \x03]*:[ \x03]*[0-9]' THEN
+        RETURN true;  -- 5 : 3
     END IF;
     _head := regexp_replace(before, '[*_' || rag._unseen() || ']+$', '');
-    _tail := regexp_replace(after, '^[*_' || rag._unseen() || ']+', '');
+    _tail := regexp_replace(after, '^[.]?[*_' || rag._unseen() || ']+', '');
+    _word := normalize(' ' || substring(_tail, '^' || _letters || '(?![0-9])') || ' ', NFKC);
     IF ascii(right(_head, 1)) BETWEEN 48 AND 57 THEN
-        _word := ' ' || substring(_tail, '^' || _letters || '(?![0-9])') || ' ';
-        IF strpos(_units, _word) + strpos(_currencies, _word) > 0
+        IF strpos(_units, _word) + strpos(_currencies, _word) + strpos(_money, _word) > 0
             OR _word IN (' per ', ' pour ', ' por ') AND _tail ~ '^[a-z]+ c(ent|iento)' THEN
             RETURN true;
         END IF;
+    ELSIF strpos(_currencies, _word) + strpos(_money, _word) > 0 AND _head ~* (E'[0-9][^0-9A-Za-z]*'
+            '(?:tsd|mio|mrd|mi?ll|mln|mld|[bm]n|thousand|hundred|tausend|mil(?:le)?|тыс|млн|млрд'
+            '|(?:m|b|tr)illi(?:on|ard)(?:s|en?)?|mill(?:ones|\u00F3n))[.]?$') THEN
+        RETURN true;
     ELSIF ascii(_tail) BETWEEN 48 AND 57
         AND strpos(_currencies, ' ' || substring(_head, _letters || '[.]?$') || ' ') > 0 THEN
         RETURN true;
@@ -287,7 +300,8 @@ $$;
 
 COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
-magnitude or the currency behind it, or from the currency before it (codes of ISO 4217).$$;
+magnitude or the currency behind it, or from the currency before it (codes of ISO 4217), a magnitude
+from the currency behind it, or a ratio (5 : 3).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_ordinal(before text, after text)
@@ -310,7 +324,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    seen CONSTANT integer := 12;  -- characters beside it that tell what it is cut from
+    seen CONSTANT integer := 16;  -- characters beside it that tell what it is cut from
     _slice text := substr(original, start + 1, stop - start);
     _before text := substr(original, greatest(0, start - seen) + 1, least(start, seen));
     _after text := substr(original, stop + 1, seen);
@@ -356,7 +370,7 @@ BEGIN
     END IF;
     IF rag._parts_amount(right(_slice, seen), left(_after, seen))
         OR strpos('0123456789.*_', right(_slice, 1)) > 0
-            AND rag._parts_ordinal(right(_slice, seen), left(_after, 16)) THEN
+            AND rag._parts_ordinal(right(_slice, seen), left(_after, seen)) THEN
         RETURN true;
     END IF;
     _parts := string_to_array(rag._quote_form(right(_slice, 140) || E'\x03' || _after), E'\x03');

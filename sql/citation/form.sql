@@ -32,29 +32,39 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- Each name with its character.
-    _names CONSTANT text :=
-        E' nbsp\u00A0 iexcl\u00A1 cent\u00A2 pound\u00A3 curren\u00A4 yen\u00A5 brvbar\u00A6'
-        ' sect\u00A7 uml\u00A8 copy\u00A9 ordf\u00AA laquo\u00AB not\u00AC shy\u00AD'
-        ' reg\u00AE macr\u00AF deg\u00B0 plusmn\u00B1 sup2\u00B2 sup3\u00B3 acute\u00B4'
-        ' micro\u00B5 para\u00B6 middot\u00B7 cedil\u00B8 sup1\u00B9 ordm\u00BA raquo\u00BB'
-        ' frac14\u00BC frac12\u00BD frac34\u00BE iquest\u00BF Agrave\u00C0 Aacute\u00C1'
-        ' Acirc\u00C2 Atilde\u00C3 Auml\u00C4 Aring\u00C5 AElig\u00C6 Ccedil\u00C7'
-        ' Egrave\u00C8 Eacute\u00C9 Ecirc\u00CA Euml\u00CB Igrave\u00CC Iacute\u00CD'
-        ' Icirc\u00CE Iuml\u00CF ETH\u00D0 Ntilde\u00D1 Ograve\u00D2 Oacute\u00D3 Ocirc\u00D4'
-        ' Otilde\u00D5 Ouml\u00D6 times\u00D7 Oslash\u00D8 Ugrave\u00D9 Uacute\u00DA'
-        ' Ucirc\u00DB Uuml\u00DC Yacute\u00DD THORN\u00DE szlig\u00DF agrave\u00E0'
-        ' aacute\u00E1 acirc\u00E2 atilde\u00E3 auml\u00E4 aring\u00E5 aelig\u00E6'
-        ' ccedil\u00E7 egrave\u00E8 eacute\u00E9 ecirc\u00EA euml\u00EB igrave\u00EC'
-        ' iacute\u00ED icirc\u00EE iuml\u00EF eth\u00F0 ntilde\u00F1 ograve\u00F2'
-        ' oacute\u00F3 ocirc\u00F4 otilde\u00F5 ouml\u00F6 divide\u00F7 oslash\u00F8'
-        ' ugrave\u00F9 uacute\u00FA ucirc\u00FB uuml\u00FC yacute\u00FD thorn\u00FE'
-        ' yuml\u00FF amp& lt< gt> quot" apos'' ndash\u2013 mdash\u2014 lsquo\u2018'
-        ' rsquo\u2019 sbquo\u201A ldquo\u201C rdquo\u201D bdquo\u201E lsaquo\u2039'
-        ' rsaquo\u203A hellip\u2026 bull\u2022 prime\u2032 Prime\u2033 euro\u20AC trade\u2122'
-        ' permil\u2030 minus\u2212 le\u2264 ge\u2265 ne\u2260 asymp\u2248 infin\u221E'
-        ' frasl\u2044 larr\u2190 rarr\u2192 ensp\u2002 emsp\u2003 thinsp\u2009 zwnj\u200C'
-        ' zwj\u200D dagger\u2020 Dagger\u2021 OElig\u0152 oelig\u0153 Scaron\u0160'
-        ' scaron\u0161';
+    _names CONSTANT jsonb := ''
+        '{"nbsp":"\u00A0", "iexcl":"\u00A1", "cent":"\u00A2", "pound":"\u00A3", "curren":"\u00A4", '
+        '"yen":"\u00A5", "brvbar":"\u00A6", "sect":"\u00A7", "uml":"\u00A8", "copy":"\u00A9", '
+        '"ordf":"\u00AA", "laquo":"\u00AB", "not":"\u00AC", "shy":"\u00AD", "reg":"\u00AE", '
+        '"macr":"\u00AF", "deg":"\u00B0", "plusmn":"\u00B1", "sup2":"\u00B2", "sup3":"\u00B3", '
+        '"acute":"\u00B4", "micro":"\u00B5", "para":"\u00B6", "middot":"\u00B7", '
+        '"cedil":"\u00B8", "sup1":"\u00B9", "ordm":"\u00BA", "raquo":"\u00BB", "frac14":"\u00BC", '
+        '"frac12":"\u00BD", "frac34":"\u00BE", "iquest":"\u00BF", "Agrave":"\u00C0", '
+        '"Aacute":"\u00C1", "Acirc":"\u00C2", "Atilde":"\u00C3", "Auml":"\u00C4", '
+        '"Aring":"\u00C5", "AElig":"\u00C6", "Ccedil":"\u00C7", "Egrave":"\u00C8", '
+        '"Eacute":"\u00C9", "Ecirc":"\u00CA", "Euml":"\u00CB", "Igrave":"\u00CC", '
+        '"Iacute":"\u00CD", "Icirc":"\u00CE", "Iuml":"\u00CF", "ETH":"\u00D0", "Ntilde":"\u00D1", '
+        '"Ograve":"\u00D2", "Oacute":"\u00D3", "Ocirc":"\u00D4", "Otilde":"\u00D5", '
+        '"Ouml":"\u00D6", "times":"\u00D7", "Oslash":"\u00D8", "Ugrave":"\u00D9", '
+        '"Uacute":"\u00DA", "Ucirc":"\u00DB", "Uuml":"\u00DC", "Yacute":"\u00DD", '
+        '"THORN":"\u00DE", "szlig":"\u00DF", "agrave":"\u00E0", "aacute":"\u00E1", '
+        '"acirc":"\u00E2", "atilde":"\u00E3", "auml":"\u00E4", "aring":"\u00E5", '
+        '"aelig":"\u00E6", "ccedil":"\u00E7", "egrave":"\u00E8", "eacute":"\u00E9", '
+        '"ecirc":"\u00EA", "euml":"\u00EB", "igrave":"\u00EC", "iacute":"\u00ED", '
+        '"icirc":"\u00EE", "iuml":"\u00EF", "eth":"\u00F0", "ntilde":"\u00F1", "ograve":"\u00F2", '
+        '"oacute":"\u00F3", "ocirc":"\u00F4", "otilde":"\u00F5", "ouml":"\u00F6", '
+        '"divide":"\u00F7", "oslash":"\u00F8", "ugrave":"\u00F9", "uacute":"\u00FA", '
+        '"ucirc":"\u00FB", "uuml":"\u00FC", "yacute":"\u00FD", "thorn":"\u00FE", "yuml":"\u00FF", '
+        '"amp":"&", "lt":"<", "gt":">", "quot":"\"", "apos":"''", "ndash":"\u2013", '
+        '"mdash":"\u2014", "lsquo":"\u2018", "rsquo":"\u2019", "sbquo":"\u201A", '
+        '"ldquo":"\u201C", "rdquo":"\u201D", "bdquo":"\u201E", "lsaquo":"\u2039", '
+        '"rsaquo":"\u203A", "hellip":"\u2026", "bull":"\u2022", "prime":"\u2032", '
+        '"Prime":"\u2033", "euro":"\u20AC", "trade":"\u2122", "permil":"\u2030", '
+        '"minus":"\u2212", "le":"\u2264", "ge":"\u2265", "ne":"\u2260", "asymp":"\u2248", '
+        '"infin":"\u221E", "frasl":"\u2044", "larr":"\u2190", "rarr":"\u2192", "ensp":"\u2002", '
+        '"emsp":"\u2003", "thinsp":"\u2009", "zwnj":"\u200C", "zwj":"\u200D", "dagger":"\u2020", '
+        '"Dagger":"\u2021", "OElig":"\u0152", "oelig":"\u0153", "Scaron":"\u0160", '
+        '"scaron":"\u0161"}'::jsonb;
 BEGIN
     IF strpos(original, '&') = 0 OR original !~ '&(?:#[0-9xX]|[A-Za-z])[0-9A-Za-z]+;' THEN
         RETURN original;
@@ -71,8 +81,7 @@ BEGIN
                 WHEN p.part[2] LIKE '&#x%' OR p.part[2] LIKE '&#X%' THEN
                     ('x' || lpad(btrim(p.part[2], '&#xX;'), 8, '0'))::bit(32)::integer
                 WHEN p.part[2] LIKE '&#%' THEN btrim(p.part[2], '&#;')::integer
-                WHEN p.part[2] LIKE '&%;' THEN
-                    ascii(substring(_names, ' ' || btrim(p.part[2], '&;') || '([^0-9A-Za-z])'))
+                WHEN p.part[2] LIKE '&%;' THEN ascii(_names ->> btrim(p.part[2], '&;'))
                 END AS code
         ) AS n
         CROSS JOIN LATERAL (

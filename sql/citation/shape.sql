@@ -204,8 +204,9 @@ BEGIN
             '\\u0E3F\\u17DB\\u20A0-\\u20C0\\uA838\\U00011FDD-\\U00011FE0\\U0001E2FF\\U0001ECB0]',
             '$', 'g');
     END IF;
-    _shape := translate(_shape, '〇一七万三两九二五亿億兆兩八六十千卅四廿百萬零',
-        'NNNNNNNNNNNNNNNNNNNNNNN');
+    _shape := regexp_replace(_shape,
+        '[〇㐅㒃㠪㭍一七万三两九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零𠀁𠁤𠃢𠄡𠤪𠦃𠦌𠦜𠫪𠫽𠬙𢎐𢦘𣬛𦉭]',
+        'N', 'g');
     IF strpos(_shape, E'\u3099') + strpos(_shape, E'\u309A') > 0 THEN
         -- Katakana, which make words, with the mark of its voice
         _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE])[\\u3099\\u309A]', E'\\1', 'g');

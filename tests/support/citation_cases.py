@@ -21,7 +21,9 @@ NEGATIONS = {"en": "not", "de": "nicht", "es": "no", "ru": "не", "fr": "ne pas
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
-_STOP = re.compile(r"(?<=\D[.!?])\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*")
+_STOP = re.compile(  # Mio. EUR is one amount
+    r"(?<=\D[.!?])(?<!Mio\.|Mrd\.|Tsd\.)\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

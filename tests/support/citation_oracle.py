@@ -50,7 +50,8 @@ WORDS = _rules(
     f"(?:[不未無无没沒非第]|ไม่) ?{_UNSPACED}", "[ぁ-ヿ一-鿿][ぁ-ゟ]*?(?:ない|なか|ませ|ず|ぬ)",
     r"\([^\w()]*\d[\d.,]*[^\w()]*\)(?: \w+)?", r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d",
     r"\b(?:chf|eur|usd|gbp) \d", r"""\d(?:'| ?")""",
-    r"\d (?:to|or|à|[aª]|ou|[oº]) \d", r"between \S+ and \d", r"\w[)\]}]+\d", r"\d ?[xˣⅹ] ?\d",
+    r"\d (?:to|or|à|[aª]|ou|[oº]) \d", r"(?<!\d)\d{1,3} (?:of|by|von|·|:) \d",
+    r"\d (?:tsd\.|mio\.|million) euros?\b", r"between \S+ and \d", r"\w[)\]}]+\d", r"\d ?[xˣⅹ] ?\d",
     r"(?:§|\bminus) ?\d", r"(?<!\S)[.!]\w", r"\d ?[%°] ?\d+ ?['\"%]",
     r"\d ?(?:h|ft|kg|lb) ?\d+ ?(?:min|in|g|oz)\b", r"\d h \d\d\b",
     r"\b(?:der|die|das|dem|den|des|im|zum|vom|beim) \d\d?\. \w",
@@ -125,7 +126,7 @@ def _form(text: str) -> str:
         text,
     )
     text = re.sub(r"\s+", " ", text)
-    return re.sub(r"(?<=\d) (?=%)| (?=[.:](?: |$))", "", text).strip()
+    return re.sub(r"(?<=\d) (?=%)| (?=[.:](?: (?!\d)|$))", "", text).strip()
 
 
 def _pattern(form: str) -> str:
