@@ -49,6 +49,8 @@ class Settings:
     answers, with commas between.
     schema: the name of the schema in the database; another than rag for one of several
     installations in a database.
+    locations: what a worker may sync collections with (rag.attach_location): how the addresses
+        begin, in the environment with commas between.
     private_hosts: what a sync may fetch although it is no public address, as wiki.internal or
         wiki.internal:8090; in the environment with commas between.
     pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once;
@@ -64,6 +66,7 @@ class Settings:
     helper_llm: str | None = None
     cache: str = "embeddings"
     schema: str = SCHEMA
+    locations: tuple[str, ...] = ("http://", "https://")
     private_hosts: tuple[str, ...] = ()
     pool_size: int = 4
 
@@ -87,8 +90,8 @@ class Settings:
 def _parse(variable: str, name: str, text: str) -> object:
     if name in ("home", "minilm_path", "e5_path"):
         return Path(text).expanduser()
-    if name == "private_hosts":
-        return tuple(host.strip().lower() for host in text.split(",") if host.strip())
+    if name in ("locations", "private_hosts"):
+        return tuple(one.strip() for one in text.split(",") if one.strip())
     if name == "pool_size":
         if not text.isdecimal() or not 1 <= int(text) <= 1000:
             raise InvalidInput(f"{variable} is {text!r}; set a number of connections, 1 to 1000")

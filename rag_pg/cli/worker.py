@@ -65,6 +65,8 @@ def worker(
             )
             write_message(f"health is at http://{host}:{port}/health")
         if once:
+            if runner.locations:
+                runner.locations.act()
             runner.drain()
         else:
             write_message(f"worker {runner.name} is waiting for jobs")

@@ -28,6 +28,7 @@ from rag_pg.types import (
     AdoptReport,
     CollectionInfo,
     CollectionOptions,
+    SyncReport,
     to_json,
 )
 
@@ -275,8 +276,15 @@ class Rag:
             self._writing_embedder_of,
             collections=collections,
             answerers=answerers,
+            sync=self._sync_location,
+            locations=self.settings.locations,
             **{"llm_of": self.models.writing_llm, **options},
         )
+
+    def _sync_location(
+        self, collection: str, location: str, options: Mapping[str, Any]
+    ) -> SyncReport:
+        return self.get_collection(collection).sync(location, wait=False, options=options)
 
     def _answer_embed_query(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         vector = embed_query(self.embedder_of(collection), asked["question"])

@@ -14,6 +14,7 @@ from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.job import IngestWork
 from rag_pg.db.programs import client_program
 from rag_pg.db.request import Request
+from rag_pg.db.source import TakenLocation
 from rag_pg.db.space import Compared
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ExtractionWork",
     "IngestWork",
     "Request",
+    "TakenLocation",
     "checked_json",
     "client_program",
     "closed_above",

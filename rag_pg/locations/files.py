@@ -40,7 +40,7 @@ class Files:
         self.prefix = f"{self.location}/"
         self._limits = limits
         protocol = location.partition("://")[0] if "://" in location else "file"
-        if "::" in location or protocol in _REFUSED:
+        if "::" in location or ".." in location.split("/") or protocol in _REFUSED:
             raise InvalidInput(
                 f"cannot sync {without_secrets(location)}: name one store, e.g. s3://bucket/folder/"
             )
@@ -53,7 +53,8 @@ class Files:
             raise InvalidInput(
                 f"{protocol}:// is no store that fsspec knows; see docs/guides/sources.md"
             )
-        given = {protocol: dict(options)} if kind else dict(options)
+        own = {"skip_instance_cache": True, **options}  # credentials may have changed
+        given = {protocol: own} if kind else own
         with self._explained():
             self._files, self._root = url_to_fs(address, **given)
 

@@ -25,6 +25,7 @@ from rag_pg.threads import Threads
 from rag_pg.version import __version__
 from rag_pg.worker.handlers import EMBEDDING, ENRICHING, WRITING, WorkerContext
 from rag_pg.worker.leases import Heartbeat
+from rag_pg.worker.locations import LocationSyncer, Sync
 from rag_pg.worker.pipeline import JOBS_PER_BATCH, Pipeline
 from rag_pg.worker.requests import Answerer, RequestAnswerer
 from rag_pg.worker.sources import SourceFollower
@@ -50,6 +51,8 @@ class Worker:
         llm_of: returns the language model of a name, of None the one that the settings name for
             such work; without it, jobs that need one are left to others.
         answerers: what answers requests, by their kind; `run` attends to them beside the queue.
+        sync: brings a collection in step with a location; `run` does so when one is due that begins
+            with one of `locations`.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Worker:
         on_progress: Callable[[int, int], None] | None = None,
         answerers: Mapping[str, Answerer] | None = None,
         llm_of: Callable[[str | None], LLM] | None = None,
+        sync: Sync | None = None,
+        locations: Sequence[str] = (),
     ) -> None:
         if not 1 <= concurrency <= 64:
             raise InvalidInput(f"concurrency {concurrency} is out of range; use 1 to 64")
@@ -75,6 +80,14 @@ class Worker:
         self.stop = threading.Event()
         self.figures = Figures()
         self.sources = SourceFollower(database, collections=collections)
+        self.locations = sync and LocationSyncer(
+            database,
+            sync,
+            name=self.name,
+            prefixes=locations,
+            collections=collections,
+            lease_seconds=lease_seconds,
+        )
         self.requests = RequestAnswerer(
             database,
             answerers or {},
@@ -125,14 +138,18 @@ class Worker:
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
-            self.database.grow_pool(2 * len(self._pipelines) + 7)  # requests and sources
+            self.database.grow_pool(2 * len(self._pipelines) + 9)  # requests, sources, locations
             self.requests.start()
             self.sources.start()
+            if self.locations:
+                self.locations.start()
             try:
                 self._listen(running)
             finally:
                 self.stop.set()
                 self.sources.close()
+                if self.locations:
+                    self.locations.close()
                 self.requests.close()
                 self._wake()
             for thread in running:

@@ -33,6 +33,9 @@ BEGIN ATOMIC
             '{source_changes,source_documents,maintenance_failures,maintenance_runs}'),
         ('{worker}', 'DELETE, UPDATE (phase, reached, rows_done, rows_total, rows_failed, '
             'row_error, broken, followed_at)', '{sources}'),
+        ('{worker}',
+            'UPDATE (due_at, worker, lease_expires_at, synced_at, result, last_error)',
+            '{locations}'),
         ('{source_owner}', 'SELECT, INSERT, UPDATE, DELETE', '{sources}'),
         ('{source_owner}', 'SELECT, DELETE', '{source_changes}'),
         ('{source_owner}', 'SELECT', '{collections,tenant_roles,access_grants}'),

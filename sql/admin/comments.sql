@@ -221,6 +221,15 @@ $$role_name  the role, as session_user names it
 tenant  the tenant; *: the one that an application names for a transaction
 access  reader, or writer, which also puts and deletes documents
 groups  of the tenant, in which the role is: access lists of documents name them$$),
+('locations',
+ 'What collections are synced with by workers; only the owner of the tables attaches one.',
+$$location  an address without credentials
+options  of its kind: numbers
+every  from the end of a sync to the next
+due_at  when the next begins
+worker  who syncs it now, until lease_expires_at
+result  counts of the last sync that could list it
+last_error  what kept the last sync from listing it; NULL: nothing$$),
 ('service_keys',
  'Keys of the HTTP service: only the owner of the tables reads and writes them.',
 $$key_name  what logs call it

@@ -220,8 +220,8 @@ CREATE OR REPLACE FUNCTION rag._owned_tables()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '{answer_feedback,answer_log,backlogs,cache_entries,cache_uses,calibrations,
-    collection_changes,document_versions,enrichments,fields,gates,live_queries,originals,
-    recall_measures,worker_calls}'::text[];
+    collection_changes,document_versions,enrichments,fields,gates,live_queries,locations,
+    originals,recall_measures,worker_calls}'::text[];
 
 COMMENT ON FUNCTION rag._owned_tables IS
 $$The tables whose rows of a collection go with it, besides its partitions, its spaces and the

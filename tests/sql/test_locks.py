@@ -373,6 +373,12 @@ CALLS: dict[str, tuple[str, ...]] = {
     "drop_calibration": ("rag.drop_calibration('own')",),
     "_clopper_pearson": ("rag._clopper_pearson(93, 100)",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
+    "attach_location": ("rag.attach_location('own', 's3://box/docs/')",),
+    "list_locations": ("rag.list_locations('own')",),
+    "take_location": ("rag.take_location('w', '{s3://}')",),
+    "extend_location": ("rag.extend_location(1, 'w')",),
+    "finish_location": ("rag.finish_location(1, 'w', '{}', NULL)",),
+    "detach_location": ("rag.detach_location('own', 's3://box/docs/')",),
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),
     "detach_source": (

@@ -161,6 +161,13 @@ CALLS: dict[str, tuple[str, str]] = {
     "due_sources": ("reader", "SELECT * FROM rag.due_sources()"),
     "maintenance_steps": ("reader", "SELECT * FROM rag.maintenance_steps()"),
     "hits": ("reader", """SELECT * FROM rag.hits('[{"chunk_id": 1, "uri": "a"}]')"""),
+    "list_locations": ("reader", "SELECT * FROM rag.list_locations()"),
+    "take_location": (
+        "worker",
+        "SELECT * FROM rag.take_location('w', '{https://}')",
+    ),
+    "finish_location": ("worker", "SELECT rag.finish_location(1, 'w', '{}', NULL)"),
+    "extend_location": ("worker", "SELECT rag.extend_location(1, 'w')"),
     "list_sources": ("reader", "SELECT * FROM rag.list_sources()"),
     "search_text": ("reader", "CALL rag.search_text('docs', 'fish', timeout => 0.01)"),
     "ask": ("reader", "CALL rag.ask('docs', 'fish?', timeout => 0.01)"),
@@ -375,6 +382,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "index_field": ("owner", "SELECT rag.index_field('docs', 'tag', 'text')"),
     "unindex_field": ("owner", "SELECT rag.unindex_field('docs', 'n')"),
     "attach_source": ("owner", "SELECT rag.attach_source('app.articles', 'docs', '{body}')"),
+    "attach_location": ("owner", "SELECT rag.attach_location('docs', 's3://box/docs/')"),
+    "detach_location": ("owner", "SELECT rag.detach_location('docs', 's3://box/docs/')"),
     "detach_source": ("owner", "SELECT rag.detach_source('app.articles')"),
 }
 

@@ -243,7 +243,7 @@ def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
         "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
         "keyword_languages", "keyword_segments", "keyword_totals", "spaces", "usage", "workers",
         "eval_sets", "eval_judges", "calibrations", "gates", "recall_measures",
-        "version_commits", "ordinary_words", "tenants", "tenant_roles", "service_keys",
+        "version_commits", "ordinary_words", "locations", "tenants", "tenant_roles", "service_keys",
         "service_key_uses", "maintenance_runs",
     }  # fmt: skip
     erased = {
