@@ -107,27 +107,54 @@ COMMENT ON FUNCTION rag._is_visible IS
 $$Whether a collection of that tenant is seen by who sees these (rag.visible_tenants).$$;
 
 
+CREATE OR REPLACE FUNCTION rag._groups_of(login text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _trusted CONSTANT boolean := EXISTS (SELECT FROM rag.tenant_roles AS t
+        WHERE t.role_name = login AND t.tenant = '*');
+BEGIN
+    IF NOT EXISTS (SELECT FROM rag.tenant_roles AS t WHERE t.role_name = login) THEN
+        RETURN NULL;
+    END IF;
+    RETURN ARRAY(
+        SELECT DISTINCT n.tenant || '/' || g.name
+        FROM (
+            SELECT t.tenant, t.groups FROM rag.tenant_roles AS t
+            WHERE t.role_name = login AND NOT _trusted
+            UNION ALL
+            SELECT v.tenant, string_to_array(current_setting('rag.groups', true), ',')
+            FROM unnest(rag._tenants_of(login)) AS v (tenant) WHERE _trusted
+        ) AS s,
+        LATERAL unnest(ARRAY[s.tenant, '*']) AS n (tenant),
+        LATERAL unnest(s.groups) AS g (name)
+        ORDER BY 1);
+END
+$$;
+
+COMMENT ON FUNCTION rag._groups_of IS
+$$The groups of a role, of a trusted application those that it has named; NULL where it is no role
+of a tenant.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.visible_groups()
 RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _groups CONSTANT text[] := rag._groups_of(session_user);
+    _role CONSTANT text := current_setting('role');
+    _of_role text[];
 BEGIN
-    RETURN ARRAY(
-        SELECT DISTINCT n.tenant || '/' || g.name
-        FROM (
-            SELECT t.tenant, t.groups FROM rag.tenant_roles AS t
-            WHERE t.role_name = session_user AND NOT EXISTS (SELECT FROM rag.tenant_roles AS x
-                WHERE x.role_name = session_user AND x.tenant = '*')
-            UNION ALL
-            SELECT v.tenant, string_to_array(current_setting('rag.groups', true), ',')
-            FROM unnest(rag.visible_tenants()) AS v (tenant)
-            WHERE EXISTS (SELECT FROM rag.tenant_roles AS x
-                WHERE x.role_name = session_user AND x.tenant = '*')
-        ) AS s,
-        LATERAL unnest(ARRAY[s.tenant, '*']) AS n (tenant),
-        LATERAL unnest(s.groups) AS g (name)
-        ORDER BY 1);
+    IF _role <> 'none' THEN
+        _of_role := rag._groups_of(_role);
+    END IF;
+    RETURN CASE WHEN _of_role IS NULL THEN coalesce(_groups, '{}') WHEN _groups IS NULL
+        THEN _of_role ELSE ARRAY(SELECT g.name FROM unnest(_groups) AS g (name)
+            WHERE g.name = ANY (_of_role)) END;
 END
 $$;
 
@@ -137,6 +164,7 @@ $$The groups of tenants that this session is in.
 As access lists of documents name them: acme/legal is group legal of tenant acme, */legal that group
 of any. Those that rag.grant_tenant gave its login role; for a trusted application those that the
 setting rag.groups names, with commas between, as rag.tenant names the tenant.
+A tenant's role that was taken by SET ROLE is in no more than its own.
 Circle: application, Tenants.
 SELECT rag.visible_groups()$$;
 

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from pooler import transaction_pooler
 from prying import (
     FORGED,
     Things,
@@ -437,6 +438,64 @@ def test_a_trusted_application_names_the_groups_of_who_asks(dsn: str) -> None:
         assert sees(other, "sales,legal") == (False, False)
         with pytest.raises(psycopg.Error, match="there is no collection"):
             application.execute("SELECT rag.count_documents(%s)", [SHARED])
+
+
+SEEN = "SELECT uri FROM rag.list_documents('common', result_limit => 1000)"
+
+
+def tenants_in(connection: Connection) -> set[tuple[str, bool]]:
+    """Of whom the documents are that are seen, and whether there are hidden ones."""
+    uris = [uri for (uri,) in connection.execute(SEEN).fetchall()]
+    return {(uri.partition("/")[0].partition("-")[0], "/hid" in uri) for uri in uris}
+
+
+def test_who_takes_the_role_of_a_tenant_sees_what_it_sees(dsn: str, connection: Connection) -> None:
+    me, other = TENANTS[:2]
+    mine = {(me, False), ("everybody", False)}
+    connection.execute(f"SET ROLE {role(me)}".encode())
+    assert tenants_in(connection) == mine
+    connection.execute("SET rag.groups = 'sales'; SET rag.tenant = '*'")
+    assert tenants_in(connection) == mine
+    connection.execute("RESET ROLE")
+    connection.execute(f"GRANT {role(me)} TO {role(APPLICATION)}, {role(other)}".encode())
+    chosen = f"SET rag.tenant = '{me}'; SET rag.groups = 'legal,sales'; SET ROLE {role(me)}"
+    with as_role(dsn, role(APPLICATION)) as session:
+        session.execute(chosen.encode())
+        assert tenants_in(session) == mine
+        session.execute(f"SET rag.tenant = '{other}'".encode())
+        with pytest.raises(psycopg.Error, match="there is no collection"):
+            session.execute(SEEN)
+    with as_role(dsn, role(other)) as session:
+        session.execute(chosen.encode())
+        with pytest.raises(psycopg.Error, match="there is no collection"):
+            session.execute(SEEN)
+
+
+def test_behind_a_pooler_each_transaction_sees_its_own_choice(dsn: str) -> None:
+    """PgBouncer in transaction mode: many clients share few sessions, nothing stays on one."""
+    with transaction_pooler(make_conninfo(dsn, user=role(APPLICATION))) as pooled:
+        clients = [psycopg.connect(pooled, prepare_threshold=None) for _ in range(9)]
+        choose = random.Random(SEED)
+        try:
+            for number in range(tries(900, 90)):
+                client = choose.choice(clients)
+                tenant, groups = choose.choice(TENANTS), choose.choice(["", "legal", "sales"])
+                if number % 3:
+                    client.execute(
+                        "SELECT set_config('rag.tenant', %s, true),"
+                        " set_config('rag.groups', %s, true)",
+                        [tenant, groups],
+                    )
+                    assert tenants_in(client) == {("everybody", False), (tenant, False)} | (
+                        {(tenant, True)} if groups == "sales" else set()
+                    ), number
+                else:
+                    with pytest.raises(psycopg.Error, match="there is no collection"):
+                        client.execute(SEEN)
+                client.rollback()
+        finally:
+            for client in clients:
+                client.close()
 
 
 def test_roles_of_grant_access_see_all_of_a_shared_collection(
