@@ -375,6 +375,7 @@ def test_a_thumb_down_becomes_a_question_and_runs_are_compared(
 
         assert kept() == [("When does valve 7 open?", "not judged", [])]
         page.reload()
+        page.wait_for_load_state("networkidle")  # what stands above moves it no more
         row.get_by_label("notes/7.md").check()
         row.get_by_label("Uri of another right document").fill("notes/8.md")
         row.get_by_role("button").click()
