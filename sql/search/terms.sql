@@ -1,16 +1,17 @@
 -- The words of a question: how rare each is, and which texts have it.
 
-CREATE OR REPLACE FUNCTION rag._count_in_scope(prepared rag.keyword_query)
+CREATE OR REPLACE FUNCTION rag._count_in_scope(
+    collection_id integer, prepared rag.keyword_query)
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     most_chunks CONSTANT integer := 20000;
-    _scope CONSTANT text := rag._scope(prepared.collection_id);
+    _scope CONSTANT text := rag._scope(_count_in_scope.collection_id);
     _counted record;
 BEGIN
-    IF _scope IS NULL OR prepared.lexemes IS NULL THEN
+    IF _scope IS NULL THEN
         RETURN prepared;
     END IF;
     EXECUTE format(
@@ -19,7 +20,7 @@ BEGIN
         ' SELECT (SELECT count(*) FROM seen) AS chunks, array_agg((SELECT count(*) FROM seen AS s'
         ' WHERE s.lexemes @@ t.term_query) ORDER BY t.position) AS counts'
         ' FROM unnest($3) WITH ORDINALITY AS t (term_query, position)', _scope)
-    INTO _counted USING prepared.collection_id, most_chunks, prepared.term_queries;
+    INTO _counted USING _count_in_scope.collection_id, most_chunks, prepared.term_queries;
     prepared.chunk_count := _counted.chunks;
     prepared.chunk_counts := _counted.counts;
     RETURN prepared;
@@ -44,7 +45,8 @@ DECLARE
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
-    _q := rag._count_in_scope(rag._prepare_keyword(_id, match_terms.query_text));
+    _q := rag._count_in_scope(_id,
+        rag._prepare_keyword(_id, match_terms.query_text));
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position

@@ -306,6 +306,11 @@ def test_a_tenant_finds_what_the_owner_finds_with_a_filter(
                 f" WHERE k.name = '{SHARED}' AND {seen_by(tenant)}"
             ).fetchall()
             assert len(counted) == 5
+            for word in ("nobodyscanary", "unheard"):  # a word that others have, and none
+                counted += session.execute(
+                    "SELECT word, df, chunk_count FROM rag.match_terms(%s, %s, '{}')",
+                    [SHARED, word],
+                ).fetchall()
             for word, df, chunks in counted:
                 assert (df, chunks) == (sum(word in text for (text,) in texts), len(texts)), word
 
