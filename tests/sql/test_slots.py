@@ -144,6 +144,7 @@ INTEGERS = {
     "collections.collection_id": "identity",
     "spaces.space_id": "identity",
     "sources.source_id": "identity",
+    "locations.location_id": "identity",
     "backlogs.backlog_id": "identity",
     "spaces.dimensions": "checked: to 16,000",
     "documents.version": "changes of one document",
@@ -225,6 +226,7 @@ def test_of_every_integer_in_the_tables_it_is_known_why_it_does_not_run_out(
         "rag.backlogs_backlog_id_seq",
         "rag.collections_collection_id_seq",
         "rag.eval_sets_set_id_seq",
+        "rag.locations_location_id_seq",
         "rag.sources_source_id_seq",
         "rag.spaces_space_id_seq",
     ]

@@ -163,7 +163,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "hits": ("reader", """SELECT * FROM rag.hits('[{"chunk_id": 1, "uri": "a"}]')"""),
     "list_locations": ("reader", "SELECT * FROM rag.list_locations()"),
     "take_location": (
-        "worker",
+        "reader",  # nothing is due
         "SELECT * FROM rag.take_location('w', '{https://}')",
     ),
     "finish_location": ("worker", "SELECT rag.finish_location(1, 'w', '{}', NULL)"),
