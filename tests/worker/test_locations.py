@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import psycopg
@@ -33,12 +34,12 @@ def attach(dsn: str, *locations: str) -> None:
             connection.execute("SELECT rag.attach_location('docs', %s)", [location])
 
 
-def listed(dsn: str) -> dict[str, tuple[str, object, str | None]]:
+def listed(dsn: str) -> dict[str, list[Any]]:
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
             "SELECT location, state, result -> 'changed', last_error FROM rag.list_locations()"
         ).fetchall()
-    return {location: rest for location, *rest in rows}  # type: ignore[misc]
+    return {location: rest for location, *rest in rows}
 
 
 def test_what_is_due_is_synced_and_a_broken_one_breaks_only_itself(rag: Rag, dsn: str) -> None:
