@@ -34,11 +34,15 @@ from rag_pg.version import __version__
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "The first day": ("demo", "add", "sync", "search", "ask", "documents", "status", "doctor"),
-    "Documents": ("show", "delete", "erase", "adopt", "drop"),
+    "Documents, and how they are cut, embedded and enriched": (
+        *("show", "delete", "erase", "adopt", "drop"),
+        *("rechunk", "reembed", "spaces", "enrich"),
+    ),
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
-    "How documents are cut, embedded and enriched": ("rechunk", "reembed", "spaces", "enrich"),
-    "Operation": ("worker", "jobs", "db", "serve", "key", "mcp"),
-    "Programs in other languages": ("api-schema", "types", "call"),
+    "Operation, and programs in other languages": (
+        *("worker", "jobs", "db", "serve", "key", "mcp"),
+        *("api-schema", "types", "call"),
+    ),
 }
 
 

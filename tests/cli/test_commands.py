@@ -183,7 +183,11 @@ def test_help_is_one_screen_by_topic_and_the_version_is_told(run: Run) -> None:
         assert len(lines) <= 40 and max(map(len, lines)) <= 80
         assert not any(line.endswith("...") for line in lines)
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
-    first = lines.index("Documents") - lines.index("The first day") - 1
+    first = (
+        next(n for n, line in enumerate(lines) if line.startswith("Documents"))
+        - lines.index("The first day")
+        - 1
+    )
     assert (first, listed[0]) == (8, "demo")
     root = typer.main.get_command(app)
     assert sorted(listed) == sorted(root.commands)  # type: ignore[attr-defined]

@@ -415,7 +415,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "revoke_tenant": ("rag.revoke_tenant('pg_monitor')",),
     "drop_tenant": ("rag.create_tenant('acme'), rag.drop_tenant('acme')",),
     "_cosine_spread": ("rag._cosine_spread('own')",),
-    "metrics": ("rag.metrics()",),
     "make_service_key": ("rag.make_service_key('mine')",),
     "list_service_keys": ("rag.list_service_keys()",),
     "revoke_service_key": ("rag.revoke_service_key('mine')",),
@@ -446,6 +445,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "release_job": ("rag.release_job(%(job)s, %(lease)s)",),
     "hits": ("rag.hits('[]')",),
     "_search_status": ("rag._search_status('own')",),
+    "_synced_documents": ("rag._synced_documents('own', '')",),
+    "_note_synced": ("rag._note_synced('own', '{\"a\": {\"seen\": 1}}')",),
     "_index_name": ("rag._index_name(1)",),
     "_field_index": ("rag._field_index('chunks', 1, 'number')",),
     "snippet": (f"rag.snippet('own', {ONE_CHUNK}, 'alpha')",),
@@ -456,6 +457,7 @@ ALL_COLLECTIONS = {
     "_renew_access": "grants rights on every table: an upgrade alone calls it",
     "doctor": "compares the documents, chunks and vectors of every collection",
     "status": "counts what is in every collection",
+    "metrics": "measures every collection",
     "maintain": "merges and compacts one collection after the other, in one transaction",
 }
 

@@ -204,6 +204,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "grant_tenant": ("owner", "SELECT rag.grant_tenant('pg_monitor', 'acme')"),
     "revoke_tenant": ("owner", "SELECT rag.revoke_tenant('pg_monitor')"),
     "drop_tenant": ("owner", "SELECT rag.drop_tenant('acme')"),
+    "metrics": ("reader", "SELECT * FROM rag.metrics()"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),
     "audit": ("reader", "SELECT * FROM rag.audit('docs', 'faq')"),
     "audit_table": ("reader", "SELECT * FROM rag.audit_table('rag.chunks')"),
