@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
-	test-langchain test-frameworks test-web test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
+	test-langchain test-frameworks test-web test-stores test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
 	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -177,6 +177,14 @@ test-web: # Django, Drizzle Kit and TypeScript beside schema rag, in an environm
 	@$(WEB)/bin/python -m pip --quiet --quiet install django
 	@npm install --silent --no-audit --no-fund --prefix $(WEB)/node typescript @supabase/postgrest-js drizzle-kit drizzle-orm pg
 	RAG_PG_TEST_NODE=$(WEB)/node $(WEB)/bin/pytest $(PARALLEL) tests/orm
+
+STORES := .venv-stores
+
+# moto asks for older versions of small libraries than the lock has.
+test-stores: # locations in S3 (moto's server) and SFTP (paramiko's), in an environment of their own
+	@test -x $(STORES)/bin/python || $(PYTHON) -m venv $(STORES)
+	@$(STORES)/bin/python -m pip --quiet --quiet install -e ".[embedded,onnx,files,sources,unit]" "moto[server]" s3fs paramiko
+	$(STORES)/bin/pytest tests/locations/test_stores.py
 
 test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py

@@ -1,0 +1,178 @@
+"""S3 and SFTP as their own libraries speak them: `make test-stores` runs these where moto, s3fs and
+paramiko are."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_pg import LocationUnavailable, Rag
+from rag_pg.client import Collection
+from rag_pg.threads import start_thread
+
+pytestmark = [
+    pytest.mark.skipif(
+        any(find_spec(name) is None for name in ("moto", "s3fs", "paramiko", "flask")),
+        reason="make test-stores installs the servers",
+    ),
+    pytest.mark.filterwarnings("default"),
+]
+SECRET = "hunter2-of-the-store"
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.collection("docs", model="hash:32")
+
+
+def counts(report: Any) -> tuple[int, int, int, int]:
+    return (report.changed, report.unchanged, report.deleted, len(report.failures))
+
+
+def assert_never_told(rag: Rag, text: str) -> None:
+    """The secret stands in no table and was not logged."""
+    assert SECRET not in text
+    with rag.database.connection() as connection:
+        tables = connection.execute(
+            "SELECT c.oid::regclass::text FROM pg_class AS c"
+            " WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')"
+        ).fetchall()
+        for (table,) in tables:
+            rows = connection.execute(f"SELECT t::text FROM {table} AS t".encode()).fetchall()
+            assert not any(SECRET in row for (row,) in rows), table
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    import fsspec
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
+    with suppress(FileExistsError):
+        store.mkdir("handbook")
+    for name in ("a.md", "sub/b.html", "c.txt"):
+        store.pipe_file(f"handbook/docs/{name}", f"<p>The garage opens at {name}.</p>".encode())
+    yield store
+    server.stop()
+
+
+def test_a_prefix_of_s3(
+    docs: Collection, bucket: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = "s3://handbook/docs/"
+    assert counts(docs.sync(location)) == (3, 0, 0, 0)
+    assert docs.search("garage sub", limit=1)[0].uri.startswith(location)
+    bucket.pipe_file("handbook/docs/a.md", b"The garage opens at eight.")
+    bucket.rm("handbook/docs/c.txt")
+    assert counts(docs.sync(location)) == (1, 1, 1, 0)
+    assert counts(docs.sync(location)) == (0, 2, 0, 0)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(LocationUnavailable) as caught:
+        docs.sync(location)
+    assert docs.count() == 2
+    assert_never_told(docs.rag, caplog.text + str(caught.value))  # type: ignore[arg-type]
+
+
+def test_an_archive_in_s3(docs: Collection, bucket: Any, tmp_path: Path) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "h.zip", "w") as archive:
+        archive.writestr("x/a.md", "Red fish.")
+    bucket.put_file(str(tmp_path / "h.zip"), "handbook/h.zip")
+    assert counts(docs.sync("s3://handbook/h.zip")) == (1, 0, 0, 0)
+    assert [one.uri for one in docs.list()] == ["s3://handbook/h.zip/x/a.md"]
+    assert counts(docs.sync("s3://handbook/h.zip")) == (0, 1, 0, 0)
+
+
+@pytest.fixture
+def sftp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """A server of paramiko's own on loopback that serves a folder to who knows the password."""
+    import paramiko
+
+    root = tmp_path / "served"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "a.md").write_text("Red fish.")
+
+    class Door(paramiko.ServerInterface):  # type: ignore[misc]
+        def check_auth_password(self, username: str, password: str) -> Any:
+            right = password == SECRET
+            return paramiko.AUTH_SUCCESSFUL if right else paramiko.AUTH_FAILED
+
+        def check_channel_request(self, kind: str, chanid: int) -> Any:
+            return paramiko.OPEN_SUCCEEDED
+
+    class Tree(paramiko.SFTPServerInterface):  # type: ignore[misc]
+        def list_folder(self, path: str) -> Any:
+            try:
+                return [
+                    paramiko.SFTPAttributes.from_stat(one.stat(), one.name)
+                    for one in (root / path.strip("/")).iterdir()
+                ]
+            except OSError as exc:
+                return paramiko.SFTPServer.convert_errno(exc.errno or 2)
+
+        def stat(self, path: str) -> Any:
+            try:
+                return paramiko.SFTPAttributes.from_stat((root / path.strip("/")).stat())
+            except OSError as exc:
+                return paramiko.SFTPServer.convert_errno(exc.errno or 2)
+
+        lstat = stat
+
+        def open(self, path: str, flags: int, attr: Any) -> Any:
+            handle = paramiko.SFTPHandle(flags)
+            handle.readfile = (root / path.strip("/")).open("rb")
+            return handle
+
+    key = paramiko.RSAKey.generate(2048)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                transport = paramiko.Transport(listener.accept()[0])
+                transport.add_server_key(key)
+                transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Tree)
+                with suppress(Exception):
+                    transport.start_server(server=Door())
+
+    start_thread(accept, "sftp")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    port = listener.getsockname()[1]
+    yield lambda: f"sftp://reader@127.0.0.1:{port}/docs"
+    listener.close()
+
+
+def test_a_folder_of_sftp(
+    docs: Collection, sftp: Callable[[], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from fsspec.config import conf, set_conf_env
+
+    set_conf_env(conf, {**os.environ, "FSSPEC_SFTP_PASSWORD": SECRET})
+    try:
+        location = sftp()
+        assert counts(docs.sync(location)) == (1, 0, 0, 0)
+        (tmp_path / "served" / "docs" / "b.md").write_text("Blue fish.")
+        assert counts(docs.sync(location)) == (1, 1, 0, 0)
+        (tmp_path / "served" / "docs" / "a.md").unlink()
+        assert counts(docs.sync(location)) == (0, 1, 1, 0)
+        conf["sftp"]["password"] = "wrong"
+        with pytest.raises(LocationUnavailable, match="cannot be listed"):
+            docs.sync(location)
+        assert_never_told(docs.rag, caplog.text)  # type: ignore[arg-type]
+    finally:
+        conf.pop("sftp", None)
