@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
-Vectors = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-
-Scores = NDArray[np.float64]
+    Vectors = NDArray[np.float32]
+    Scores = NDArray[np.float64]
+else:  # numpy takes longer to load than a command line's help to print
+    Vectors = Scores = Any

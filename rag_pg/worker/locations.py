@@ -72,7 +72,7 @@ class LocationSyncer(Loop):
         """Sync one location. Whatever goes wrong breaks it and nothing else."""
         result, error = None, None
         try:
-            with self._held(taken.location_id):
+            with self._renewed(taken.location_id):
                 report = self._sync(taken.collection_name, taken.location, taken.options)
             result = {
                 "changed": report.changed,
@@ -92,7 +92,7 @@ class LocationSyncer(Loop):
         self.database.finish_location(taken.location_id, self.name, result, error)
 
     @contextmanager
-    def _held(self, location_id: int) -> Iterator[None]:
+    def _renewed(self, location_id: int) -> Iterator[None]:
         """Extend the lease while the block runs."""
         done = threading.Event()
 

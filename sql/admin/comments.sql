@@ -172,8 +172,7 @@ attempts  how often it was taken; one that is handed back does not count
 lease  token that only its worker knows; NULL: nobody works on it
 lease_expires_at  until when the worker must extend the lease or finish
 errors  its failures, oldest first
-traceparent  span that it was put in, as W3C trace context; NULL: nobody traced
-  that$$),
+traceparent  span that it was put in, as W3C trace context; NULL: nobody traced that$$),
 ('backlogs',
  'Collections whose documents are queued in batches, after a change that concerns all of them.',
 $$kind  ingest after a change of the chunking, embed for a space, else a kind of rag.enrichments

@@ -129,8 +129,8 @@ RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])');
 
 COMMENT ON FUNCTION rag._parts_range IS
-$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product or a share (5 x
-10, 5 by 10, 5 of 10) or an amount of two units (5 h 30 min) of a form.$$;
+$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product or a share
+(5 x 10, 5 by 10, 5 of 10) or an amount of two units (5 h 30 min) of a form.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_inside(shape text)

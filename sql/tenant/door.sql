@@ -145,14 +145,14 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    asked CONSTANT text := '( SELECT %1$s() AS %1$s)';
-    tenants CONSTANT text := format(asked, 'visible_tenants');
-    any_of CONSTANT text := format('(collection_id = ANY (%s::integer[]))', asked);
+    template CONSTANT text := '( SELECT %1$s() AS %1$s)';
+    tenants CONSTANT text := format(template, 'visible_tenants');
+    any_of CONSTANT text := format('(collection_id = ANY (%s::integer[]))', template);
     own CONSTANT text := format(any_of, '_own_collections');
     common CONSTANT text := '(tenant = ''*''::text)';
     of_tenant CONSTANT text := format('(%s OR (tenant = ANY (%s::text[])))', common, tenants);
     of_group CONSTANT text := format('((acl IS NULL) OR (acl && %s))',
-        format(asked, 'visible_groups'));
+        format(template, 'visible_groups'));
     of_document CONSTANT text := '_sees_document(collection_id, document_id)';
 BEGIN
     RETURN QUERY

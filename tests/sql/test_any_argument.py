@@ -19,6 +19,8 @@ import sql_calls
 # or by function and argument where the name is not enough.
 WORKS = {
     "role_name": "'pg_monitor'",
+    "location_id": "1",
+    "location": "'s3://box/docs/'",
     "tenant": "'acme'",
     "key_name": "'mine'",
     "digest": "sha256('mine')",

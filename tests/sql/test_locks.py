@@ -423,10 +423,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "check_tenants": ("rag.check_tenants()",),
     "visible_tenants": ("rag.visible_tenants()",),
     "visible_groups": ("rag.visible_groups()",),
-    "set_access": (
-        "rag.set_tenant('own', '*'), rag.create_tenant('acme'),"
-        " rag.set_access('own', 'acme', '{legal}', uris => '{a}')",
-    ),
     "help": ("rag.help()",),
     "set_fingerprint": ("rag.set_fingerprint('own', 'f')",),
     "pending_indexes": ("rag.pending_indexes()",),
@@ -458,6 +454,7 @@ ALL_COLLECTIONS = {
     "doctor": "compares the documents, chunks and vectors of every collection",
     "status": "counts what is in every collection",
     "metrics": "measures every collection",
+    "set_access": "needs a shared collection, for which policies are made of every table",
     "maintain": "merges and compacts one collection after the other, in one transaction",
 }
 

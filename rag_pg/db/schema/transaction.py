@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LOCK_KEY = 0x7261675F7067  # "rag_pg"
 
 
+KEYWORD = """
+SELECT FROM pg_catalog.pg_get_keywords() AS k
+WHERE k.word OPERATOR(pg_catalog.=) %s AND k.catcode OPERATOR(pg_catalog.<>) 'U'
+"""
 SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
 
 
@@ -55,7 +59,7 @@ def _open(dsn: str, schema: str) -> psycopg.Connection[Any]:
     schema answers them.
     """
     connection = connect(dsn)
-    if connection.execute("SELECT pg_catalog.quote_ident(%s)", [schema]).fetchone() != (schema,):
+    if connection.execute(KEYWORD, [schema]).fetchone():
         connection.close()
         raise InvalidInput(f"schema {schema} cannot be used: SQL has a word of that name")
     connection.rollback()

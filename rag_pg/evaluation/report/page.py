@@ -23,8 +23,8 @@ tr.worse{background:light-dark(#fde8e8,#3d2124)}tr.better{background:light-dark(
 .rel{font-weight:600}.fail{color:light-dark(#a8261d,#ff9d93)}p,h1,li{overflow-wrap:anywhere}
 svg{display:block;width:100%;max-width:34rem;font:14px system-ui,sans-serif;fill:currentColor}
 .grid,.line{stroke:currentColor;fill:none;stroke-opacity:.15}.line{stroke-opacity:.6;
-stroke-dasharray:2 4}.legend{padding-inline-start:1.8rem}.legend i{display:inline-block;width:.8em;
-height:.8em;margin-inline-end:.5em}"""
+stroke-dasharray:2 4}.legend{padding-inline-start:1.8rem}.legend span{display:inline-block;
+width:.8em;height:.8em;margin-inline-end:.5em}"""
 # The table of questions anew for the two runs that the reader chooses; texts are set as texts.
 SCRIPT = """
 const data = JSON.parse(document.getElementById('data').textContent);

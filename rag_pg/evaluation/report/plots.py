@@ -117,7 +117,8 @@ def _svg(label: str, height: float, parts: Sequence[str]) -> str:
 def _legend(report: ReportContent, count: int) -> str:
     """The names of the runs by their colours and numbers."""
     lines = (
-        f"<li><i style='background:{_color(number)}'></i>{escape(report.name_of(number))}</li>"
+        f"<li><span style='background:{_color(number)}'></span>"
+        f"{escape(report.name_of(number))}</li>"
         for number in range(count)
     )
     return f"<ol class='legend'>{''.join(lines)}</ol>"

@@ -62,6 +62,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Now, for what is mounted leaves another app here.
+        figures: Figures = scope["app"].state.service.figures
         began, request_id, status = time.perf_counter(), uuid.uuid4().hex, 0
         state = scope.setdefault("state", {})
 
@@ -98,7 +100,6 @@ class Guard:
         finally:
             seconds = time.perf_counter() - began
             path = getattr(scope.get("route"), "path", "")
-            figures: Figures = scope["app"].state.service.figures
             figures.observe("rag_pg_http_request_seconds", seconds, path=path, status=str(status))
             line = {
                 "at": time.time(),

@@ -193,7 +193,7 @@ def test_bad_arguments_are_refused(database: Database, limit: int, seconds: floa
 
 
 def test_a_put_wakes_a_listener(dsn: str, database: Database) -> None:
-    with database.listen("rag_jobs") as listener:
+    with database.listen("jobs") as listener:
         put(database, "a")
         assert [n.channel for n in listener.notifies(timeout=BOUND, stop_after=1)] == ["rag_jobs"]
 
