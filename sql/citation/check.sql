@@ -135,8 +135,9 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
-    _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, array_remove(
-        rag._scoped_chunks(_collection_id, others[:50]), check_citation.chunk_id));
+    _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, ARRAY(
+        SELECT o.id FROM unnest(rag._scoped_chunks(_collection_id, others[:50])) AS o (id)
+        WHERE o.id <> check_citation.chunk_id));
     FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP
         CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote);
         _found := rag._locate_quote(_other.contents[_number], check_citation.quote);

@@ -71,7 +71,8 @@ $$Have workers keep a collection in step with a location: a website, a store, a 
 A worker reads it with its own credentials, where RAG_PG_LOCATIONS lets it: by default only http and
 https, and of these only public addresses. Attached again, it gets another schedule or other options
 and is due at once. every: 1 minute to 1 year, from the end of a sync to the next. options:
-numbers, as of rag-pg sync --set. Error RG001 where it holds a credential. The caller owns the tables.
+numbers, as of rag-pg sync --set. Error RG001 where it holds a credential. The caller owns the
+tables.
 Circle: application, Sources.
 SELECT rag.attach_location('docs', 'https://example.com/', '1 day')$$;
 

@@ -20,6 +20,8 @@ import sql_calls
 WORKS = {
     "role_name": "'pg_monitor'",
     "location_id": "1",
+    "prefixes": "'{https://}'",
+    "sync_result": "'{}'",
     "location": "'s3://box/docs/'",
     "tenant": "'acme'",
     "key_name": "'mine'",

@@ -59,7 +59,7 @@ def _open(dsn: str, schema: str) -> psycopg.Connection[Any]:
     schema answers them.
     """
     connection = connect(dsn)
-    if connection.execute(KEYWORD, [schema]).fetchone():
+    if connection.execute(KEYWORD, [schema]).fetchone() is not None:
         connection.close()
         raise InvalidInput(f"schema {schema} cannot be used: SQL has a word of that name")
     connection.rollback()
