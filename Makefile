@@ -13,7 +13,7 @@ PROCESSES := $(shell $(PYTHON) -c "import os; print(min(4, 2 * len(os.sched_geta
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests without a server.
 UNIT := $(addprefix tests/,package text load chunk providers search answer client/test_async.py \
-	cli/test_terminal.py db/test_filters.py db/test_embedded_parts.py)
+	console db/test_filters.py db/test_embedded_parts.py)
 # Bytecode is written when a module is first imported; most of what is installed never is. The largest libraries are
 # imported once at the end, for several tests do so at the same time and each would compile them. Where the environment
 # forbids bytecode, each process of the tests would compile all that it imports: torch alone takes 7 s of CPU more.

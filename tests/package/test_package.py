@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
+from run import ON_16
 
 import rag_pg
 from rag_pg import InvalidInput, Settings, errors
@@ -130,3 +132,15 @@ def test_pgvector_is_imported_by_names_that_its_old_versions_have() -> None:
                 "pgvector.psycopg.halfvec.register_halfvec_info",
                 "pgvector.sqlalchemy.HALFVEC",
             }, path.name
+
+
+def test_what_the_makefile_and_the_summary_name_exists() -> None:
+    # pytest takes a path that is not there for a reason to run nothing
+    targets = ("unit", "test", "test-16", "test-quality", "test-long", "test-report", "test-page")
+    targets += ("chaos", "fuzz", "test-matrix", "test-releases", "test-killed", "stress-keyword")
+    printed = subprocess.run(
+        ["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    named = {*re.findall(r"\btests/[\w./]+", printed), *(path.partition("::")[0] for path in ON_16)}
+    assert len(named) > 30
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
