@@ -136,8 +136,8 @@ def test_pgvector_is_imported_by_names_that_its_old_versions_have() -> None:
 
 def test_what_the_makefile_and_the_summary_name_exists() -> None:
     # pytest takes a path that is not there for a reason to run nothing
-    targets = ("unit", "test", "test-16", "test-quality", "test-long", "test-report", "test-page")
-    targets += ("chaos", "fuzz", "test-matrix", "test-releases", "test-killed", "stress-keyword")
+    targets = ["unit", "test", "test-16", "test-quality", "test-long", "test-report", "test-page"]
+    targets += ["chaos", "fuzz", "test-matrix", "test-releases", "test-killed", "stress-keyword"]
     printed = subprocess.run(
         ["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
