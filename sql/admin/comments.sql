@@ -487,7 +487,7 @@ $$prompt_hash  SHA-256 of model and prompt
 verdict  score, reason and tokens$$),
 ('eval_judges',
  'How well a judge agrees with people, by a labelled sample. A judge without a row is advisory.',
-$$accuracy_low  lower bound of its 95 % interval (Wilson)
+$$accuracy_low  lower bound of its 95 % interval (Clopper and Pearson)
 kappa  agreement beyond chance (Cohen); NULL where one side gave one label alone$$)
         ), comments AS (
             SELECT w.relation, NULL AS column_name, w.about AS comment FROM written AS w

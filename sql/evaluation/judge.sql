@@ -165,12 +165,10 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    z CONSTANT double precision := 1.959964;
     needed CONSTANT integer := 20;
     _yes double precision;
     _reference_yes double precision;
     _chance double precision;
-    _margin double precision;
 BEGIN
     PERFORM rag._require_writable('rag.measure_judge', 'keeps what it measures');
     IF measure_judge.reference_judge = measure_judge.judge
@@ -203,11 +201,8 @@ BEGIN
     END IF;
     _chance := _yes * _reference_yes + (1 - _yes) * (1 - _reference_yes);
     kappa := (accuracy - _chance) / nullif(1 - _chance, 0);
-    _margin := z * sqrt(accuracy * (1 - accuracy) / samples + z * z / (4.0 * samples * samples));
-    accuracy_low := greatest(0, (accuracy + z * z / (2 * samples) - _margin)
-        / (1 + z * z / samples));
-    accuracy_high := least(1, (accuracy + z * z / (2 * samples) + _margin)
-        / (1 + z * z / samples));
+    SELECT i.lower_bound, i.upper_bound INTO accuracy_low, accuracy_high
+    FROM rag._clopper_pearson(round(accuracy * samples)::bigint, samples) AS i;
     INSERT INTO rag.eval_judges AS j (judge, judge_version, samples, accuracy, accuracy_low,
         accuracy_high, kappa)
     VALUES (measure_judge.judge, measure_judge.judge_version, samples, accuracy, accuracy_low,
@@ -231,7 +226,7 @@ $$How well a judge agrees with people.
 Compare a judge's scores with those of people on the results that both have, and keep the result:
 from 20 labels on its metrics are not advisory; a warning tells how many are missing.
 
-Scores from 0.5 count as yes. accuracy with its 95 % interval (Wilson); kappa: agreement beyond
+Scores from 0.5 count as yes. accuracy with its 95 % interval (Clopper and Pearson); kappa: agreement beyond
 chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
 defined. reference_judge: human, labels, or human:name, whose scores are right; the last of each
 result counts.
