@@ -20,7 +20,7 @@ from rag_pg.threads import start_thread
 pytestmark = [
     pytest.mark.skipif(
         any(find_spec(name) is None for name in ("moto", "s3fs", "paramiko", "flask")),
-        reason="make test-stores installs the servers",
+        reason="no engine: make test-stores installs the servers",
     ),
     pytest.mark.filterwarnings("default"),
 ]

@@ -23,7 +23,7 @@ from rag_pg.db import schema
 
 PAGE = (ROOT / "docs" / "guides" / "orm.md").read_text(encoding="utf-8")
 NODE = os.environ.get("RAG_PG_TEST_NODE", "")
-with_node = pytest.mark.skipif(not NODE, reason="make test-web: RAG_PG_TEST_NODE is not set")
+with_node = pytest.mark.skipif(not NODE, reason="no engine: RAG_PG_TEST_NODE is not set; make test-web sets it")
 MODEL = "CREATE TABLE public.pages (page_id integer PRIMARY KEY, body text)"
 
 
@@ -77,7 +77,7 @@ class Order(models.Model):
 
 @pytest.fixture
 def django(application: str, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    pytest.importorskip("django", reason="make test-web installs it")
+    pytest.importorskip("django", reason="no engine: make test-web installs it")
     where = conninfo_to_dict(application)
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
