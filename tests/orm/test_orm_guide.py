@@ -23,7 +23,9 @@ from rag_pg.db import schema
 
 PAGE = (ROOT / "docs" / "guides" / "orm.md").read_text(encoding="utf-8")
 NODE = os.environ.get("RAG_PG_TEST_NODE", "")
-with_node = pytest.mark.skipif(not NODE, reason="no engine: RAG_PG_TEST_NODE is not set; make test-web sets it")
+with_node = pytest.mark.skipif(
+    not NODE, reason="no engine: RAG_PG_TEST_NODE is not set; make test-web sets it"
+)
 MODEL = "CREATE TABLE public.pages (page_id integer PRIMARY KEY, body text)"
 
 

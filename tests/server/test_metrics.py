@@ -31,7 +31,9 @@ ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 PANELS = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text())["panels"]
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targets", ())]
 RULES = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
-promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="no engine: promtool is not on the PATH")
+promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="no engine: promtool is not on the PATH"
+)
 
 
 @pytest.fixture(scope="module")
