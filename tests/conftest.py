@@ -14,6 +14,7 @@ from typing import Any
 import hypothesis
 import psycopg
 import pytest
+from citus import COORDINATOR, CitusDatabases, scaled_out
 from fakes import HashEmbedder
 from paths import ROOT
 
@@ -55,6 +56,25 @@ hypothesis.settings.load_profile("same")
 # A shell lets what it starts in the background ignore SIGINT, and processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if COORDINATOR:  # what tests on a database with schema rag does so on a node of Citus
+
+    @pytest.fixture(scope="session")
+    def rag_server() -> str:
+        return COORDINATOR
+
+    @pytest.fixture(scope="session")
+    def rag_databases() -> Iterator[Databases]:
+        databases = CitusDatabases(COORDINATOR)
+        yield databases
+        databases.close()
+
+    @pytest.fixture(scope="session")
+    def rag_template(rag_databases: CitusDatabases) -> Iterator[str]:
+        dsn = scaled_out(rag_databases)
+        yield dsn
+        rag_databases.drop(dsn)
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,20 @@ STATEMENTS = (
     ALTER TABLE rag.jobs ADD COLUMN traceparent text DEFAULT substring(
         current_setting('rag.traceparent', true) FROM '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$')
     """,
+    # As a column's own, Citus gives each node its part of the numbers.
+    "ALTER TABLE rag.chunks ALTER chunk_id SET DEFAULT nextval('rag.chunk_ids')",
+    "ALTER SEQUENCE rag.chunk_ids OWNED BY rag.chunks.chunk_id",
+    "ALTER TABLE rag.cache_uses REPLICA IDENTITY FULL",
+    # Its body is among the functions: a policy of a distributed table has no subquery.
+    """
+    CREATE FUNCTION rag._sees_document(collection_id integer, document_id uuid) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN false; END $$
+    """,
+    "DROP POLICY originals_of_documents ON rag.originals",
+    """
+    CREATE POLICY originals_of_documents ON rag.originals
+    USING (rag._sees_document(collection_id, document_id))
+    """,
     # It returns that, too.
     "DROP FUNCTION IF EXISTS rag.take_jobs(integer, double precision, text[], text, text[])",
 )

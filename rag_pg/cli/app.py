@@ -14,7 +14,7 @@ import typer.core
 
 from rag_pg.cli.call import call
 from rag_pg.cli.collections import adopt, drop
-from rag_pg.cli.db import db
+from rag_pg.cli.db import db, scale_out
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
 from rag_pg.cli.enrich import enrich
@@ -41,7 +41,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
     "Operation, and programs in other languages": (
         *("worker", "jobs", "db", "serve", "key", "mcp"),
-        *("api-schema", "types", "call"),
+        *("scale-out", "api-schema", "types", "call"),
     ),
 }
 
@@ -116,6 +116,7 @@ for function in (
     enrich, erase, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync, worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
+app.command("scale-out")(scale_out)
 app.command("api-schema")(api_schema)
 app.command("types")(types)
 app.command("call", add_help_option=False)(call)

@@ -51,6 +51,16 @@ def db_upgrade(
     write_result(f"schema {rag.schema} is at revision {revision}", revision=revision)
 
 
+@command
+def scale_out(schema: Schema = None, dsn: Dsn = None) -> None:
+    """Hand the schema to Citus, whole to one of its nodes."""
+    from rag_pg.db import schema as of_rag
+
+    rag = make_client(dsn, schema)
+    node = of_rag.scale_out(rag.dsn or embedded_server().start(), rag.schema)
+    write_result(f"schema {rag.schema} lies on {node}", node=node)
+
+
 @db.command("check")
 @command
 def db_check(

@@ -34,6 +34,11 @@ def remove_servers(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def new_name() -> str:
+    """Return the name of a database that this run has not made yet."""
+    return f"rag_test_{os.getpid()}_{next(_numbers)}"
+
+
 class Databases:
     """The databases of a run's tests, made and removed over one connection, which is opened when it
     is first needed: a new one takes the server a third of what a clone does.
@@ -46,9 +51,9 @@ class Databases:
         self.server = server
         self._connection: psycopg.Connection[Any] | None = None
 
-    def create(self, template: str = "template1") -> str:
+    def create(self, template: str = "template1", name: str | None = None) -> str:
         """Make a database, a clone of `template`; return its connection string."""
-        name = f"rag_test_{os.getpid()}_{next(_numbers)}"
+        name = name or new_name()
         self._execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
                 sql.Identifier(name), sql.Identifier(template)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rag_pg.errors import DatabaseUnavailable
 
@@ -42,6 +43,33 @@ def connect(
     use_iso_dates(connection)
     connection.autocommit = autocommit
     return connection
+
+
+def place_of(connection: psycopg.Connection[Any], schema: str) -> tuple[str, int] | None:
+    """Return host and port of the node to which Citus has given our schema, as any of its nodes
+    knows them; None where it has not."""
+    found = connection.execute("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_placement')")
+    if found.fetchone() == (None,):
+        return None
+    return connection.execute(
+        """SELECT n.nodename, n.nodeport FROM pg_catalog.pg_dist_shard AS s
+           JOIN pg_catalog.pg_dist_placement AS p USING (shardid)
+           JOIN pg_catalog.pg_dist_node AS n USING (groupid)
+           WHERE s.logicalrelid OPERATOR(pg_catalog.=)
+               pg_catalog.to_regclass(pg_catalog.format('%%I.collections', %s::text))""",
+        [schema],
+    ).fetchone()
+
+
+def placed(dsn: str, connection: psycopg.Connection[Any], schema: str) -> str:
+    """Return the connection string that leads to where our schema lies: `dsn`, unless Citus has
+    given it to another node."""
+    place = place_of(connection, schema)
+    if place is None:
+        return dsn
+    given = conninfo_to_dict(dsn)
+    given.pop("hostaddr", None)
+    return make_conninfo(**{**given, "host": place[0], "port": place[1]})  # type: ignore[arg-type]
 
 
 def use_iso_dates(connection: psycopg.Connection[Any]) -> None:

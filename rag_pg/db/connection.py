@@ -36,6 +36,8 @@ from rag_pg.db.connect import (
     connect,
     connection_options,
     limit_remedy,
+    place_of,
+    placed,
     use_iso_dates,
 )
 from rag_pg.db.schema import check_name, ensure
@@ -88,8 +90,9 @@ class Statements:
     ) -> None:
         self.dsn = dsn
         self.schema = check_name(schema)
+        self._is_placed = False  # by Citus, which may move it
         self._pool = ConnectionPool(
-            dsn,
+            self._found,
             min_size=1,
             max_size=pool_size,
             open=False,
@@ -151,6 +154,7 @@ class Statements:
                 ensure(self.dsn, connection, self.schema)
             check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
+            self._is_placed = place_of(connection, self.schema) is not None
         self._pool.open(wait=False)
         self._opened = True
         self._check_tenant()
@@ -170,6 +174,13 @@ class Statements:
                 f"this role sees {', '.join(seen) or 'no tenant'}, not {self._tenant!r:.100} alone:"
                 " connect as a role of rag.grant_tenant"
             )
+
+    def _found(self) -> str:
+        """The connection string that leads to our schema now."""
+        if not self._is_placed:
+            return self.dsn
+        with connect(self.dsn, autocommit=True) as connection:
+            return placed(self.dsn, connection, self.schema)
 
     def close(self) -> None:
         if self._opened:
@@ -220,7 +231,7 @@ class Statements:
         Behind a pooler it hears nothing: NOTIFY does not pass,
         and LISTEN would stay with a connection of others.
         """
-        with database_errors(), connect(self.dsn, autocommit=True) as connection:
+        with database_errors(), connect(self._found(), autocommit=True) as connection:
             if is_pooled(connection):
                 log.warning(
                     "a pooler stands before the database, which passes no NOTIFY: %s is looked for"

@@ -97,7 +97,7 @@ BEGIN
             (SELECT string_agg(format('rag.%I', t.name), ', ')
              FROM unnest(_right.tables) AS t (name)), role_name);
     END LOOP;
-    IF access IN ('writer', 'worker', 'evaluator') THEN
+    IF access IN ('writer', 'worker', 'evaluator', 'source_owner') THEN
         EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA rag TO %I', role_name);
     END IF;
 END

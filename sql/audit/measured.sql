@@ -49,7 +49,8 @@ BEGIN
     _fingerprint := rag._corpus_fingerprint(collection);
     SELECT r.* INTO _base FROM rag.eval_runs AS r
     WHERE r.kind = 'search' AND r.finished_at IS NOT NULL AND r.corpus_fingerprint = _fingerprint
-        AND NOT r.settings ? 'imported' AND rag._run_setting(r, topic) = _current
+        AND NOT r.settings ? 'imported'
+        AND rag._run_setting(ROW(r.*)::rag.eval_runs, topic) = _current
         AND EXISTS (
             SELECT FROM rag.eval_runs AS o
             WHERE o.set_id = r.set_id AND o.kind = 'search' AND o.finished_at IS NOT NULL
@@ -57,8 +58,9 @@ BEGIN
                 AND NOT o.settings ? 'imported'
                 AND NOT EXISTS (
                     SELECT FROM unnest(topics) AS t (name)
-                    WHERE (rag._run_setting(o, t.name) = rag._run_setting(r, t.name))
-                        = (t.name = topic)))
+                    WHERE (t.name = topic) =
+                        (rag._run_setting(ROW(o.*)::rag.eval_runs, t.name)
+                            = rag._run_setting(ROW(r.*)::rag.eval_runs, t.name))))
     ORDER BY r.run_id DESC LIMIT 1;
     IF _base.run_id IS NULL THEN
         RETURN;
@@ -75,8 +77,8 @@ BEGIN
         FROM (
             SELECT d.*
             FROM (
-                SELECT DISTINCT ON (rag._run_setting(x, topic)) x.run_id,
-                       rag._run_setting(x, topic) AS setting
+                SELECT DISTINCT ON (rag._run_setting(ROW(x.*)::rag.eval_runs, topic)) x.run_id,
+                       rag._run_setting(ROW(x.*)::rag.eval_runs, topic) AS setting
                 FROM rag.eval_runs AS x
                 WHERE x.set_id = _base.set_id AND x.kind = 'search' AND x.finished_at IS NOT NULL
                     AND x.corpus_fingerprint = _fingerprint
@@ -84,9 +86,9 @@ BEGIN
                     AND NOT x.settings ? 'imported'
                     AND NOT EXISTS (
                         SELECT FROM unnest(topics) AS t (name)
-                        WHERE (rag._run_setting(x, t.name) = rag._run_setting(_base, t.name))
-                            = (t.name = topic))
-                ORDER BY rag._run_setting(x, topic), x.run_id DESC
+                        WHERE (rag._run_setting(ROW(x.*)::rag.eval_runs, t.name)
+                                = rag._run_setting(_base, t.name)) = (t.name = topic))
+                ORDER BY rag._run_setting(ROW(x.*)::rag.eval_runs, topic), x.run_id DESC
             ) AS d
             ORDER BY d.run_id DESC LIMIT most_compared
         ) AS o,

@@ -155,6 +155,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _removed bigint;
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     WITH sized AS (
         SELECT e.ctid AS row_id, e.expires_at, e.collection_id,
@@ -167,7 +168,7 @@ BEGIN
             SELECT x.ctid FROM rag.cache_entries AS x
             WHERE x.ctid = ANY (ARRAY(
                 SELECT s.row_id FROM sized AS s
-                WHERE s.bytes > max_bytes OR s.expires_at < clock_timestamp()
+                WHERE s.bytes > max_bytes OR s.expires_at < _now
                     OR s.collection_id <> 0 AND NOT EXISTS (
                         SELECT FROM rag.collections AS c
                         WHERE c.collection_id = s.collection_id AND c.dropped_at IS NULL)))

@@ -5,18 +5,20 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     INSERT INTO rag.cache_uses (kind, collection_id, hits, misses, saved_tokens, saved_cost)
     SELECT u.kind, u.collection_key, u.hits, u.misses,
            u.saved_tokens, u.saved_cost
     FROM jsonb_to_recordset(uses) AS u (kind text, collection_key integer, hits bigint,
         misses bigint, saved_tokens bigint, saved_cost double precision);
-    UPDATE rag.cache_entries AS e SET used_at = clock_timestamp()
+    UPDATE rag.cache_entries AS e SET used_at = _now
     WHERE e.ctid = ANY (ARRAY(
         SELECT x.ctid FROM rag.cache_entries AS x
         WHERE x.role_id = quote_ident(current_user)::regrole::oid
             AND x.key = ANY (used_keys)
-            AND x.used_at < clock_timestamp() - interval '1 minute'
+            AND x.used_at < _now - interval '1 minute'
         FOR UPDATE SKIP LOCKED));
     IF random() < 1 / 16.0 THEN
         PERFORM rag._fold_cache_uses();

@@ -163,7 +163,7 @@ BEGIN
            k.lower_bounds, k.question_count, k.answerable_count, k.refuse_below,
            k.answer_from, k.context_ratio, k.figures, k.model_fingerprint,
            k.judge_model, k.judge_version, k.corpus_fingerprint, k.calibrated_at,
-           rag._calibration_fault(k)
+           rag._calibration_fault(ROW(k.*)::rag.calibrations)
     FROM rag.calibrations AS k
     WHERE k.collection_id = _id
     ORDER BY k.with_judgement;
@@ -309,7 +309,7 @@ BEGIN
             coalesce(nullif(k.set_name, ''), 'SET'))
     FROM rag.calibrations AS k
     JOIN rag.collections AS c ON c.collection_id = k.collection_id AND c.dropped_at IS NULL
-    CROSS JOIN LATERAL (SELECT rag._calibration_fault(k) AS fault) AS f
+    CROSS JOIN LATERAL (SELECT rag._calibration_fault(ROW(k.*)::rag.calibrations) AS fault) AS f
     WHERE f.fault IS NOT NULL AND NOT k.with_judgement
     ORDER BY c.name;
 END

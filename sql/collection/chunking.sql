@@ -99,7 +99,8 @@ BEGIN
     END IF;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id
         AND b.kind = 'ingest';
-    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_collection.collection_id, 'ingest');
+    INSERT INTO rag.backlogs (backlog_id, collection_id, kind)
+    VALUES (rag._next_id('backlogs', 'backlog_id'), _collection.collection_id, 'ingest');
     PERFORM pg_notify('rag_jobs', '');
     RETURN (SELECT count(*) FROM rag.documents AS d
         WHERE d.collection_id = _collection.collection_id);

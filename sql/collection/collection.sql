@@ -94,9 +94,9 @@ BEGIN
 
     IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name
         AND c.dropped_at IS NULL) THEN
-        INSERT INTO rag.collections AS c (name, language, chunking, k1, b, lexer_version,
-            index_format)
-        VALUES (create_collection.name, _language, _chunking,
+        INSERT INTO rag.collections AS c (collection_id, name, language, chunking, k1, b,
+            lexer_version, index_format)
+        VALUES (rag._next_id('collections', 'collection_id'), create_collection.name, _language, _chunking,
                 (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision,
                 rag._lexer_version(), rag._index_format())
         ON CONFLICT DO NOTHING
@@ -132,8 +132,8 @@ BEGIN
     END IF;
 
     INSERT INTO rag.spaces AS s
-        (collection_id, model, dimensions, distance, index_options, state, activated_at)
-    VALUES (_collection.collection_id, create_collection.model, create_collection.dimensions,
+        (space_id, collection_id, model, dimensions, distance, index_options, state, activated_at)
+    VALUES (rag._next_id('spaces', 'space_id'), _collection.collection_id, create_collection.model, create_collection.dimensions,
             create_collection.distance, _options, 'active', now())
     RETURNING s.space_id INTO _space_id;
     FOREACH _parent IN ARRAY rag._collection_tables() LOOP

@@ -31,8 +31,8 @@ BEGIN
                    parent, _partition, partition_key);
     EXECUTE format('ALTER TABLE rag.%I DROP CONSTRAINT partition_key', _partition);
     -- LIKE does not copy it: without one, a publication of all tables forbids updates and deletes.
-    IF (SELECT c.relreplident = 'f' FROM pg_class AS c
-        WHERE c.oid = format('rag.%I', parent)::regclass) THEN
+    IF NOT EXISTS (SELECT FROM pg_index AS i
+        WHERE i.indrelid = format('rag.%I', parent)::regclass AND i.indisprimary) THEN
         EXECUTE format('ALTER TABLE rag.%I REPLICA IDENTITY FULL', _partition);
     END IF;
 END

@@ -51,6 +51,7 @@ DECLARE
     _metadata jsonb;
     _version integer;
     _since timestamptz;
+    _commit bigint;
 BEGIN
     SELECT d.* INTO _before FROM rag.documents AS d
     WHERE d.collection_id = _collection_id AND d.document_id = of_document
@@ -80,14 +81,17 @@ BEGIN
         WHEN into_collection.keep_versions > interval '0'
         THEN rag._keep_version(_before, by_deletion => false)
         ELSE clock_timestamp() END;
+    IF text_changed THEN
+        _commit := rag._version_commit(into_collection);
+    END IF;
     UPDATE rag.documents AS d
     SET title = new_title, content = new_content, media_type = new_media_type,
         language = new_language, metadata = _metadata, content_hash = hash, updated_at = now(),
         given_metadata = CASE WHEN _before.enriched <> '{}' THEN new_metadata END,
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
             ELSE d.indexed_version END,
-        text_since = _since, text_commit = CASE WHEN text_changed
-            THEN rag._version_commit(into_collection) ELSE d.text_commit END,
+        text_since = _since, text_commit = CASE WHEN text_changed THEN _commit
+            ELSE d.text_commit END,
         sync_state = NULL
     WHERE d.collection_id = _collection_id AND d.document_id = of_document;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
@@ -359,7 +363,7 @@ BEGIN
     _document_ids := ARRAY(
         SELECT d.document_id FROM rag.documents AS d
         WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids)
-            AND (_collection.tenant <> '*' OR rag._may_change(d))
+            AND (_collection.tenant <> '*' OR rag._may_change(ROW(d.*)::rag.documents))
         ORDER BY d.uri COLLATE "C"
         FOR UPDATE);
     IF _document_ids = '{}' THEN
@@ -367,7 +371,8 @@ BEGIN
     END IF;
     PERFORM rag._delete_originals(_collection.collection_id, _document_ids);
     IF _collection.keep_versions > interval '0' THEN
-        PERFORM rag._keep_version(d, by_deletion => true) FROM rag.documents AS d
+        PERFORM rag._keep_version(ROW(d.*)::rag.documents, by_deletion => true)
+        FROM rag.documents AS d
         WHERE d.collection_id = _collection.collection_id
             AND d.document_id = ANY (_document_ids);
     END IF;

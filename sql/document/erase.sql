@@ -63,13 +63,15 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     IF has_table_privilege('rag.erasures', 'UPDATE') AND NOT current_setting(
             'transaction_read_only')::boolean
         AND current_setting('transaction_isolation') = 'read committed' THEN
-        UPDATE rag.erasures AS e SET settled_at = clock_timestamp()
-        WHERE e.ctid = ANY (ARRAY(
-            SELECT x.ctid FROM rag.erasures AS x
+        UPDATE rag.erasures AS e SET settled_at = _now
+        WHERE e.erasure_id = ANY (ARRAY(
+            SELECT x.erasure_id FROM rag.erasures AS x
             WHERE x.settled_at IS NULL AND x.erased_at < transaction_timestamp()  -- of others
             FOR UPDATE SKIP LOCKED));
     END IF;

@@ -28,7 +28,7 @@ BEGIN
     END IF;
     PERFORM FROM rag.documents AS d
     WHERE d.collection_id = _collection.collection_id AND d.document_id = _id
-        AND (_collection.tenant <> '*' OR rag._may_change(d))
+        AND (_collection.tenant <> '*' OR rag._may_change(ROW(d.*)::rag.documents))
     FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'collection ''%'' has no document ''%''', _collection.name,

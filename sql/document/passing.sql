@@ -16,7 +16,7 @@ BEGIN
         concat_ws(' AND ', coalesce((rag._compile_filter(_lock_documents.collection_id,
             metadata_filter)).condition, 'true'),
             CASE WHEN rag._scope(_lock_documents.collection_id) IS NOT NULL
-                THEN 'rag._may_change(c)' END))
+                THEN 'rag._may_change(ROW(c.*)::rag.documents)' END))
     INTO _uris USING _lock_documents.collection_id;
     RETURN coalesce(_uris, '{}');
 END

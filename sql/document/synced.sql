@@ -14,7 +14,7 @@ BEGIN
     RETURN QUERY
     SELECT d.uri, d.document_id, d.sync_state FROM rag.documents AS d
     WHERE d.collection_id = _id AND starts_with(d.uri, uri_prefix)
-        AND (_collection.tenant <> '*' OR rag._may_change(d))
+        AND (_collection.tenant <> '*' OR rag._may_change(ROW(d.*)::rag.documents))
     ORDER BY d.uri;
 END
 $$;
@@ -37,14 +37,14 @@ DECLARE
                          FROM jsonb_object_keys(states) AS k (uri));
 BEGIN
     -- By uri, as put_documents locks them.
-    PERFORM FROM rag.documents AS d
-    WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
-        AND (_collection.tenant <> '*' OR rag._may_change(d))
-    ORDER BY d.uri COLLATE "C"
-    FOR UPDATE;
+    _ids := ARRAY(
+        SELECT d.document_id FROM rag.documents AS d
+        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
+            AND (_collection.tenant <> '*' OR rag._may_change(ROW(d.*)::rag.documents))
+        ORDER BY d.uri COLLATE "C"
+        FOR UPDATE);
     UPDATE rag.documents AS d SET sync_state = states -> d.uri
     WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
-        AND (_collection.tenant <> '*' OR rag._may_change(d))
         AND d.sync_state IS DISTINCT FROM states -> d.uri;
 END
 $$;

@@ -81,7 +81,7 @@ BEGIN
     SELECT d.title, d.content, s.source IS NOT NULL, _settings.settings ->> 'model', s.source,
            _space.space_id, t.ids, t.headings, t.contents, t.starts
     FROM rag.documents AS d,
-    LATERAL (SELECT rag._context_source(d) AS source) AS s,
+    LATERAL (SELECT rag._context_source(ROW(d.*)::rag.documents) AS source) AS s,
     LATERAL (
         SELECT array_agg(n.chunk_id ORDER BY n.ordinal) AS ids,
                array_agg(n.heading ORDER BY n.ordinal) AS headings,

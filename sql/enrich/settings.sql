@@ -19,7 +19,8 @@ BEGIN
     END IF;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _set_enrichment.collection_id
         AND b.kind = wanted;
-    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_set_enrichment.collection_id, wanted);
+    INSERT INTO rag.backlogs (backlog_id, collection_id, kind)
+    VALUES (rag._next_id('backlogs', 'backlog_id'), _set_enrichment.collection_id, wanted);
     PERFORM pg_notify('rag_jobs', '');
     RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id =
         _set_enrichment.collection_id);
@@ -118,7 +119,8 @@ BEGIN
     PERFORM rag._check_range('document_limit', document_limit, 1, 100000, 'RG001');
     RETURN QUERY
     WITH sample AS MATERIALIZED (
-        SELECT d AS document, rag._document_sources(d) AS sources,
+        SELECT ROW(d.*)::rag.documents AS document,
+               rag._document_sources(ROW(d.*)::rag.documents) AS sources,
                coalesce(d.given_metadata, d.metadata) AS given
         FROM rag.documents AS d
         WHERE d.collection_id = _id

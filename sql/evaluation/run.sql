@@ -158,8 +158,8 @@ BEGIN
            CASE WHEN (x.answered IS FALSE OR f.failed) AND q.answers <> '{}' THEN 0
                 WHEN x.answer IS NOT NULL THEN rag._best_token_f1(x.answer, q.answers) END,
            x.statements, x.supported_statements, x.citations, x.supporting_citations,
-           rag._check_assertions(_collection, q, r.value), x.seconds, x.prompt_tokens,
-           x.answer_tokens, x.cost, left(x.error, 1000)
+           rag._check_assertions(_collection, ROW(q.*)::rag.eval_queries, r.value), x.seconds,
+           x.prompt_tokens, x.answer_tokens, x.cost, left(x.error, 1000)
     FROM jsonb_array_elements(results) AS r
     CROSS JOIN LATERAL jsonb_to_record(r.value) AS x (query_id text, confidence double precision,
         answered boolean, answer text, statements integer, supported_statements integer,
@@ -266,9 +266,10 @@ AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(finish_eval_run.run_id);
     _missing integer := cardinality(rag._missing_queries(_run));
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     UPDATE rag.eval_runs AS r
-    SET finished_at = clock_timestamp(), notes = coalesce(finish_eval_run.notes, '{}')
+    SET finished_at = _now, notes = coalesce(finish_eval_run.notes, '{}')
         || CASE WHEN _missing > 0
            THEN ARRAY[format('%s questions of the set were not asked', _missing)] ELSE '{}' END
     WHERE r.run_id = _run.run_id;

@@ -38,8 +38,8 @@ BEGIN
             coalesce(quote_literal(left(set_name, 200)), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
     END IF;
-    INSERT INTO rag.eval_sets AS s (name, description)
-    VALUES (set_name, coalesce(put_eval_set.description, ''))
+    INSERT INTO rag.eval_sets AS s (set_id, name, description)
+    VALUES (rag._next_id('eval_sets', 'set_id'), set_name, coalesce(put_eval_set.description, ''))
     ON CONFLICT (name) DO NOTHING;
     UPDATE rag.eval_sets AS s SET description = put_eval_set.description
     WHERE s.name = set_name AND s.description <> put_eval_set.description;

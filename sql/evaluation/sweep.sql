@@ -24,7 +24,7 @@ BEGIN
         AND r.code_version = rag.version()
         AND NOT EXISTS (SELECT FROM rag.eval_results AS e
             WHERE e.run_id = r.run_id AND e.error IS NOT NULL)
-        AND rag._missing_queries(r) = '{}'
+        AND rag._missing_queries(ROW(r.*)::rag.eval_runs) = '{}'
     ORDER BY r.run_id;
 END
 $$;

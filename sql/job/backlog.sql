@@ -104,6 +104,17 @@ Circle: worker, Jobs.
 SELECT rag.queue_backlog()$$;
 
 
+CREATE OR REPLACE FUNCTION rag._is_passed(fence xid8)
+RETURNS boolean
+LANGUAGE sql STABLE
+RETURN pg_snapshot_xmin(pg_current_snapshot())
+    >= least(fence, pg_snapshot_xmax(pg_current_snapshot()));
+
+COMMENT ON FUNCTION rag._is_passed IS
+$$Whether all transactions before this one have ended. One that is yet to come is of another server,
+from which the schema was moved or restored: then those that are open now have to end.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._end_backlog(of_backlog rag.backlogs)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -116,7 +127,7 @@ DECLARE
 BEGIN
     -- a writer from before the settings is still at it
     IF of_backlog.kind IN ('enrich', 'extract', 'context') THEN
-        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence THEN
+        IF NOT rag._is_passed(of_backlog.fence) THEN
             RETURN;
         END IF;
         SELECT true INTO _left
@@ -126,7 +137,8 @@ BEGIN
                     SELECT FROM rag.chunks AS c
                     WHERE c.collection_id = of_backlog.collection_id
                         AND c.document_id = d.document_id
-                        AND c.context_source IS DISTINCT FROM rag._context_source(d))
+                        AND c.context_source IS DISTINCT FROM
+                            rag._context_source(ROW(d.*)::rag.documents))
                 ELSE d.enriched #> ARRAY[of_backlog.kind, 'version'] IS DISTINCT FROM to_jsonb(
                     (rag._enrichment(of_backlog.collection_id, of_backlog.kind)).version) END
             AND NOT EXISTS (SELECT FROM rag.jobs AS j
@@ -137,7 +149,7 @@ BEGIN
     END IF;
     IF of_backlog.kind = 'embed' THEN
         -- a writer from before the space is still at it
-        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence
+        IF NOT rag._is_passed(of_backlog.fence)
             OR EXISTS (SELECT FROM rag.jobs AS j
                        WHERE j.collection_id = of_backlog.collection_id
                            AND j.space_id = of_backlog.space_id

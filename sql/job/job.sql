@@ -105,6 +105,8 @@ RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _run_at CONSTANT timestamptz := clock_timestamp() + make_interval(secs => delay);
 BEGIN
     IF EXISTS (SELECT FROM rag.jobs AS j
                WHERE j.collection_id = leased.collection_id AND j.document_id = leased.document_id
@@ -116,8 +118,7 @@ BEGIN
     BEGIN
         UPDATE rag.jobs AS j
         SET lease = NULL, lease_expires_at = NULL, attempts = leased.attempts,
-            errors = leased.errors,
-            run_at = clock_timestamp() + make_interval(secs => delay)
+            errors = leased.errors, run_at = _run_at
         WHERE j.job_id = leased.job_id;
     -- the document was put again meanwhile: that job does the work
     EXCEPTION WHEN unique_violation THEN
@@ -225,6 +226,7 @@ DECLARE
     _chosen bigint[];
     _retried integer;
     _hurried integer := 0;
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     _chosen := ARRAY(
         SELECT j.job_id FROM rag.jobs AS j
@@ -240,7 +242,7 @@ BEGIN
         ORDER BY j.job_id
         FOR UPDATE SKIP LOCKED);  -- what is locked is just being deleted, or put again
     IF include_waiting THEN
-        UPDATE rag.jobs AS j SET run_at = clock_timestamp()
+        UPDATE rag.jobs AS j SET run_at = _now
         WHERE j.job_id = ANY (_chosen) AND j.state = 'waiting';
         GET DIAGNOSTICS _hurried = ROW_COUNT;
     END IF;

@@ -11,15 +11,19 @@ SET enable_seqscan = off
 AS $$
 DECLARE
     _now timestamptz := clock_timestamp();
+    _job rag.jobs;
 BEGIN
-    UPDATE rag.jobs AS j
-    SET state = 'dead', lease = NULL, lease_expires_at = NULL,
-        errors = rag._add_error(j.errors, j.attempts, format(
-            'worker %s did not finish before its lease expired', coalesce(j.worker, '?')))
-    WHERE j.job_id = ANY (ARRAY(
-        SELECT x.job_id FROM rag.jobs AS x
+    FOR _job IN
+        SELECT x.* FROM rag.jobs AS x
         WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND x.attempts >= x.max_attempts
-        FOR UPDATE SKIP LOCKED));
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        _job.errors := rag._add_error(_job.errors, _job.attempts, format(
+            'worker %s did not finish before its lease expired', coalesce(_job.worker, '?')));
+        UPDATE rag.jobs AS j
+        SET state = 'dead', lease = NULL, lease_expires_at = NULL, errors = _job.errors
+        WHERE j.job_id = _job.job_id;
+    END LOOP;
 END
 $$;
 
@@ -46,6 +50,8 @@ DECLARE
     _ingesting integer[];
     _throttled integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
     _taken bigint[];
+    _leases uuid[];
+    _expires_at timestamptz;
     _some bigint[];
     _priority integer;
     _turns integer[];
@@ -139,14 +145,15 @@ BEGIN
         RETURN;
     END IF;
 
+    _leases := ARRAY(SELECT gen_random_uuid() FROM unnest(_taken));
+    _expires_at := clock_timestamp() + make_interval(secs => lease_seconds);
     RETURN QUERY
     WITH taken AS (
         UPDATE rag.jobs AS j
-        SET lease = gen_random_uuid(),
-            lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds),
-            attempts = j.attempts + 1,
+        SET lease = u.token, lease_expires_at = _expires_at, attempts = j.attempts + 1,
             worker = worker_name
-        WHERE j.job_id = ANY (_taken)
+        FROM unnest(_taken, _leases) AS u (id, token)
+        WHERE j.job_id = u.id
         RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority,
             j.run_at,
                   j.space_id, j.traceparent
@@ -224,15 +231,18 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
+    _expires_at CONSTANT timestamptz := _now + make_interval(secs => lease_seconds);
 BEGIN
     PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
     -- A locked one is being stored or deleted just now.
     UPDATE rag.jobs AS j
-    SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+    SET lease_expires_at = _expires_at
     WHERE j.job_id = ANY (ARRAY(
         SELECT x.job_id FROM unnest(job_ids, leases) AS u (id, token)
         JOIN rag.jobs AS x ON x.job_id = u.id AND x.lease = u.token
-        WHERE x.lease_expires_at > clock_timestamp()
+        WHERE x.lease_expires_at > _now
         FOR UPDATE OF x SKIP LOCKED));
     RETURN ARRAY(
         SELECT u.id FROM unnest(job_ids, leases) AS u (id, token)

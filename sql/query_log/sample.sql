@@ -161,12 +161,13 @@ AS $$
 DECLARE
     _collection rag.collections;
     _removed integer;
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c
     WHERE c.collection_id = _trim_live_queries.collection_id;
     DELETE FROM rag.live_queries AS l
     WHERE l.collection_id = _trim_live_queries.collection_id
-        AND (l.searched_at <= clock_timestamp() - _collection.keep_queries
+        AND (l.searched_at <= _now - _collection.keep_queries
             -- Logged while keep_query_text was set to false.
             OR l.query_text IS NOT NULL AND NOT _collection.keep_query_text
             OR l.query_id IN (SELECT x.query_id FROM rag.live_queries AS x

@@ -87,9 +87,11 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     PERFORM rag._require_owner('revoke a key of the service');
-    UPDATE rag.service_keys AS k SET revoked_at = clock_timestamp()
+    UPDATE rag.service_keys AS k SET revoked_at = _now
     WHERE k.key_name = revoke_service_key.key_name AND k.revoked_at IS NULL;
     RETURN FOUND;
 END

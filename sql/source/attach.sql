@@ -22,6 +22,7 @@ DECLARE
         attach_source.source_table, attach_source.content, attach_source.key, attach_source.title,
         attach_source.metadata, attach_source.condition, attach_source.uri, attach_source.language,
         attach_source.separator, attach_source.media_type);
+    _name CONSTANT text := rag._table_name(source_table);
     _id integer;
     _member regclass;
     _event record;
@@ -32,16 +33,17 @@ BEGIN
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
             AND coalesce(rag._source_relation(s.source_id) = source_table,
-                s.table_name = rag._table_name(source_table))
+                s.table_name = _name)
         ORDER BY rag._source_relation(s.source_id) IS NULL, s.source_id
         LIMIT 1);
     IF _id IS NULL THEN
-        INSERT INTO rag.sources AS s (collection_id, table_name, definition)
-        VALUES (_collection.collection_id, rag._table_name(source_table), _definition)
+        INSERT INTO rag.sources AS s (source_id, collection_id, table_name, definition)
+        VALUES (rag._next_id('sources', 'source_id'), _collection.collection_id, _name,
+            _definition)
         RETURNING s.source_id INTO _id;
     ELSE
         UPDATE rag.sources AS s
-        SET table_name = rag._table_name(source_table), definition = _definition,
+        SET table_name = _name, definition = _definition,
             phase = 'backfill', reached = NULL,
             rows_done = 0, rows_failed = 0, row_error = NULL, broken = NULL, attached_at = now()
         WHERE s.source_id = _id;

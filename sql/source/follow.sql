@@ -233,6 +233,7 @@ DECLARE
     _source rag.sources;
     _done integer;
     _hint text;
+    _now timestamptz;
 BEGIN
     SELECT s.* INTO _source FROM rag.sources AS s
         WHERE s.source_id = of_source FOR UPDATE SKIP LOCKED;
@@ -241,7 +242,8 @@ BEGIN
     END IF;
     _done := rag._advance_source(_source, batch);
     IF _done > 0 OR _source.broken IS NOT NULL THEN
-        UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL
+        _now := clock_timestamp();
+        UPDATE rag.sources AS s SET followed_at = _now, broken = NULL
             WHERE s.source_id = of_source;
     END IF;
     RETURN _done;

@@ -55,9 +55,9 @@ BEGIN
         RAISE EXCEPTION 'every is %', coalesce(attach_location.every::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 minute to 1 year';
     END IF;
-    INSERT INTO rag.locations AS l (collection_id, location, options, every)
-    VALUES (_collection.collection_id, attach_location.location, attach_location.options,
-        attach_location.every)
+    INSERT INTO rag.locations AS l (location_id, collection_id, location, options, every)
+    VALUES (rag._next_id('locations', 'location_id'), _collection.collection_id,
+        attach_location.location, attach_location.options, attach_location.every)
     ON CONFLICT ON CONSTRAINT locations_location DO UPDATE SET
         options = excluded.options, every = excluded.every, due_at = excluded.due_at
     RETURNING l.location_id INTO _id;
@@ -142,19 +142,20 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
+    _expires_at CONSTANT timestamptz := _now + make_interval(secs => lease_seconds);
 BEGIN
-    IF NOT EXISTS (SELECT FROM rag.locations AS l WHERE l.due_at <= clock_timestamp()) THEN
+    IF NOT EXISTS (SELECT FROM rag.locations AS l WHERE l.due_at <= _now) THEN
         RETURN;  -- for who may not write, and where nobody may
     END IF;
     RETURN QUERY
     UPDATE rag.locations AS u
-    SET worker = worker_name,
-        lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+    SET worker = worker_name, lease_expires_at = _expires_at
     FROM (
         SELECT l.location_id, c.name FROM rag.locations AS l
         JOIN rag.collections AS c ON c.collection_id = l.collection_id AND c.dropped_at IS NULL
-        WHERE l.due_at <= clock_timestamp()
-            AND coalesce(l.lease_expires_at <= clock_timestamp(), true)
+        WHERE l.due_at <= _now AND coalesce(l.lease_expires_at <= _now, true)
             AND (collections IS NULL OR c.name = ANY (collections))
             AND EXISTS (SELECT FROM unnest(prefixes) AS p (prefix)
                 WHERE starts_with(l.location, p.prefix))
@@ -182,9 +183,10 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _expires_at CONSTANT timestamptz := clock_timestamp() + make_interval(secs => lease_seconds);
 BEGIN
-    UPDATE rag.locations AS l
-    SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+    UPDATE rag.locations AS l SET lease_expires_at = _expires_at
     WHERE l.location_id = extend_location.location_id AND l.worker = worker_name;
     RETURN FOUND;
 END
@@ -202,10 +204,12 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     UPDATE rag.locations AS l
-    SET worker = NULL, lease_expires_at = NULL, due_at = clock_timestamp() + l.every,
-        synced_at = CASE WHEN error IS NULL THEN clock_timestamp() ELSE l.synced_at END,
+    SET worker = NULL, lease_expires_at = NULL, due_at = _now + l.every,
+        synced_at = CASE WHEN error IS NULL THEN _now ELSE l.synced_at END,
         result = coalesce(sync_result, l.result), last_error = left(error, 1000)
     WHERE l.location_id = finish_location.location_id AND l.worker = worker_name;
     RETURN FOUND;

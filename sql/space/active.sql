@@ -168,6 +168,7 @@ DECLARE
     _missing bigint;
     _index text;
     _before bigint[];
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     -- one at a time
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;
@@ -204,7 +205,7 @@ BEGIN
     END IF;
     UPDATE rag.spaces AS s SET state = 'retired'
     WHERE s.collection_id = _space.collection_id AND s.state = 'active';
-    UPDATE rag.spaces AS s SET state = 'active', activated_at = clock_timestamp()
+    UPDATE rag.spaces AS s SET state = 'active', activated_at = _now
     WHERE s.space_id = _space.space_id;
     -- The space is measured as searches would find it: an error takes all of this back.
     IF _before <> '{}' THEN

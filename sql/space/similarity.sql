@@ -70,6 +70,7 @@ DECLARE
     _vectors {vector}.halfvec[];
     _mean double precision;
     _spread double precision;
+    _chunks bigint;
 BEGIN
     IF NOT has_column_privilege('rag.spaces', 'similarity_spread', 'UPDATE')
         OR row_security_active('rag.embeddings'::regclass) THEN
@@ -96,10 +97,10 @@ BEGIN
         _mean := least(greatest(_mean, -1), 1);
         _spread := least(greatest(coalesce(_spread, 0), 0.008), 0.3);
     END IF;
+    _chunks := rag._count_chunks(_space.collection_id);
     UPDATE rag.spaces AS s
     SET similarity_mean = _mean, similarity_spread = _spread,
-        measured_chunks = greatest(rag._count_chunks(_space.collection_id),
-            cardinality(_vectors))
+        measured_chunks = greatest(_chunks, cardinality(_vectors))
     WHERE s.space_id = of_space;
     RETURN true;
 END

@@ -198,14 +198,14 @@ BEGIN
     IF FOUND THEN
         RETURN _space_id;
     END IF;
-    INSERT INTO rag.spaces AS s (collection_id, model, dimensions, distance, index_options, state)
-    VALUES (_collection.collection_id, create_space.model, create_space.dimensions,
-        create_space.distance, _options,
-            'building')
+    INSERT INTO rag.spaces AS s (space_id, collection_id, model, dimensions, distance,
+        index_options, state)
+    VALUES (rag._next_id('spaces', 'space_id'), _collection.collection_id, create_space.model,
+        create_space.dimensions, create_space.distance, _options, 'building')
     RETURNING s.space_id INTO _space_id;
     CALL rag._open_space(_space_id, indexed => false);
-    INSERT INTO rag.backlogs AS b (collection_id, kind, space_id)
-    VALUES (_collection.collection_id, 'embed', _space_id);
+    INSERT INTO rag.backlogs AS b (backlog_id, collection_id, kind, space_id)
+    VALUES (rag._next_id('backlogs', 'backlog_id'), _collection.collection_id, 'embed', _space_id);
     PERFORM pg_notify('rag_jobs', '');
     RETURN _space_id;
 END

@@ -198,18 +198,18 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT s.space_id, CASE rag._index_state(s)
-        WHEN 'missing' THEN rag._index_statement(s, beside_writers => true)
+    SELECT s.space_id, CASE rag._index_state(ROW(s.*)::rag.spaces)
+        WHEN 'missing' THEN rag._index_statement(ROW(s.*)::rag.spaces, beside_writers => true)
         WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I',
             rag._index_name(s.space_id)) END,
-        rag._index_memory(s)
+        rag._index_memory(ROW(s.*)::rag.spaces)
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
     JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
     WHERE s.dropped_at IS NULL AND s.state <> 'active'
         AND (collections IS NULL OR c.name = ANY (collections))
         AND pg_has_role(t.relowner, 'USAGE')
-        AND rag._index_state(s) IN ('missing', 'invalid')
+        AND rag._index_state(ROW(s.*)::rag.spaces) IN ('missing', 'invalid')
         AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id
             AND b.space_id = s.space_id)
     ORDER BY s.space_id;

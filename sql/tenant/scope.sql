@@ -101,7 +101,7 @@ BEGIN
     _document_ids := ARRAY(
         SELECT d.document_id FROM rag.documents AS d
         WHERE d.collection_id = _id AND d.document_id = ANY (_document_ids)
-            AND rag._may_change(d)
+            AND rag._may_change(ROW(d.*)::rag.documents)
         ORDER BY d.uri COLLATE "C" FOR UPDATE);
     UPDATE rag.documents AS d SET tenant = set_access.tenant, acl = _list
     WHERE d.collection_id = _id AND d.document_id = ANY (_document_ids);

@@ -5,12 +5,15 @@ RETURNS trigger
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _committed_at timestamptz;
 BEGIN
     -- Who commits may be another role than who wrote: the moment of writing is all there is then.
     IF has_table_privilege('rag.version_commits', 'UPDATE') THEN
         -- A clock that was set back makes no version that ends before it begins.
-        UPDATE rag.version_commits AS c SET committed_at = greatest(clock_timestamp(),
-            (SELECT max(x.committed_at) FROM rag.version_commits AS x))
+        _committed_at := greatest(clock_timestamp(),
+            (SELECT max(x.committed_at) FROM rag.version_commits AS x));
+        UPDATE rag.version_commits AS c SET committed_at = _committed_at
         WHERE c.commit_id = NEW.commit_id;
     END IF;
     RETURN NULL;
@@ -108,22 +111,23 @@ DECLARE
     most_answers CONSTANT integer := 100000;
     _collection rag.collections;
     _removed integer;
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c
     WHERE c.collection_id = _remove_old_versions.collection_id;
     DELETE FROM rag.document_versions AS v
     WHERE v.collection_id = _remove_old_versions.collection_id
-        AND v.valid_until < clock_timestamp() - _collection.keep_versions;
+        AND v.valid_until < _now - _collection.keep_versions;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     IF has_table_privilege('rag.version_commits', 'DELETE') THEN
         DELETE FROM rag.version_commits AS c  -- no version that is kept ended before
-        WHERE c.committed_at < clock_timestamp() - (
+        WHERE c.committed_at < _now - (
             SELECT max(greatest(x.keep_versions, x.keep_answers)) FROM rag.collections AS x);
     END IF;
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
         WHERE a.collection_id = _remove_old_versions.collection_id
-            AND (a.answered_at < clock_timestamp() - _collection.keep_answers
+            AND (a.answered_at < _now - _collection.keep_answers
                 OR a.answered_at < (SELECT x.answered_at FROM rag.answer_log AS x
                     WHERE x.collection_id = _remove_old_versions.collection_id
                     ORDER BY x.answered_at DESC OFFSET most_answers LIMIT 1))

@@ -228,8 +228,8 @@ BEGIN
         n.window_tokens,
            b.spend_cap, b.spend_period, n.spent, c.wait_seconds, c.reason
     FROM rag.budgets AS b,
-    LATERAL rag._current_budget(b, clock_timestamp()) AS n,
-    LATERAL rag._check_budget(b, 1, 1, clock_timestamp()) AS c
+    LATERAL rag._current_budget(ROW(b.*)::rag.budgets, clock_timestamp()) AS n,
+    LATERAL rag._check_budget(ROW(b.*)::rag.budgets, 1, 1, clock_timestamp()) AS c
     ORDER BY b.provider;
 END
 $$;
@@ -252,7 +252,7 @@ BEGIN
     SELECT s.collection_id, s.space_id, s.state = 'active', c.wait_seconds, c.reason
     FROM rag.budgets AS b
     JOIN rag.spaces AS s ON s.dropped_at IS NULL AND rag._provider_of(s.model) = b.provider,
-    LATERAL rag._check_budget(b, 1, 1, clock_timestamp()) AS c
+    LATERAL rag._check_budget(ROW(b.*)::rag.budgets, 1, 1, clock_timestamp()) AS c
     WHERE c.wait_seconds > 0;
 END
 $$;

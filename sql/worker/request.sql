@@ -39,6 +39,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     PERFORM rag._require_writable('rag.take_request', 'marks a request as taken');
     RETURN QUERY
@@ -48,7 +50,7 @@ BEGIN
         SELECT x.request_id, c.name
         FROM rag.worker_calls AS x
         JOIN rag.collections AS c ON c.collection_id = x.collection_id AND c.dropped_at IS NULL
-        WHERE x.worker IS NULL AND x.expires_at > clock_timestamp()
+        WHERE x.worker IS NULL AND x.expires_at > _now
             AND (collections IS NULL OR c.name = ANY (collections))
             AND (kinds IS NULL OR x.kind = ANY (kinds))
         ORDER BY x.request_id
@@ -194,8 +196,9 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _removed integer;
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
-    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < clock_timestamp()
+    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < _now
         - CASE WHEN r.arguments ? 'answer_key' THEN interval '1 hour' ELSE interval '1 minute' END;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;

@@ -11,6 +11,8 @@ RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     IF coalesce(worker_name, '') = '' OR worker_version IS NULL
         OR worker_concurrency IS NULL OR worker_jobs IS NULL
@@ -35,7 +37,7 @@ BEGIN
         seen_at = excluded.seen_at;
     DELETE FROM rag.workers AS w
     WHERE w.worker IN (SELECT x.worker FROM rag.workers AS x
-                       WHERE x.seen_at < clock_timestamp() - interval '1 hour'
+                       WHERE x.seen_at < _now - interval '1 hour'
                        FOR UPDATE SKIP LOCKED);
     RETURN rag.api_version();
 END

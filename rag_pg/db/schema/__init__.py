@@ -4,6 +4,7 @@ from rag_pg.db.schema.api import make_api
 from rag_pg.db.schema.install import check, ensure, plan, upgrade
 from rag_pg.db.schema.name import check_name
 from rag_pg.db.schema.packaged import share, sql_files
+from rag_pg.db.schema.scale import scale_out
 from rag_pg.db.schema.transaction import LOCK_KEY
 from rag_pg.db.schema.typescript import typescript
 
@@ -14,6 +15,7 @@ __all__ = [
     "ensure",
     "make_api",
     "plan",
+    "scale_out",
     "share",
     "sql_files",
     "typescript",

@@ -33,6 +33,9 @@ WHERE p.pronamespace = 'rag'::regnamespace
 """
 
 # Partitions come and go with collections.
+# They are logged where Citus has the schema: see scale.py.
+UNLOGGED = ("cache_entries", "cache_uses", "worker_calls")
+SEQUENCES = ("worker_calls_request_id_seq",)  # are as their tables
 TABLES = r"""
 WITH relations AS (
     SELECT c.* FROM pg_class AS c
@@ -45,7 +48,8 @@ WITH relations AS (
 SELECT CASE r.relkind WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' WHEN 'v' THEN 'view'
             ELSE 'table' END
            || ' rag.' || quote_ident(r.relname),
-       concat_ws(' ', CASE r.relpersistence WHEN 'u' THEN 'unlogged' END,
+       concat_ws(' ', CASE WHEN r.relpersistence = 'u' OR r.relname IN (UNLOGGED)
+               THEN 'unlogged' END,
            'PARTITION BY ' || pg_get_partkeydef(r.oid),
            CASE WHEN r.relreplident <> 'd' THEN 'REPLICA IDENTITY ' || r.relreplident::text END,
            (SELECT 'WITH ' || string_agg(o, ', ' ORDER BY o) FROM unnest(r.reloptions) AS o),
@@ -205,7 +209,7 @@ def tables(connection: Connection) -> dict[str, str]:
                            '("([^"]|"")+"|\w+)[.](halfvec|sparsevec|vector)\M', '\3', 'g'),
                            '[\s()]+', ' ', 'g')
                 FROM ("""
-            + TABLES
+            + TABLES.replace("UNLOGGED", ", ".join(f"'{name}'" for name in UNLOGGED + SEQUENCES))
             + ") AS t (name, definition)"
         )
         return {str(name): str(definition).strip() for name, definition in rows}

@@ -47,15 +47,17 @@ def installed_release(connection: psycopg.Connection[Any]) -> Installed:
     """Raises psycopg's UndefinedTable where nothing is installed."""
     rows = connection.execute(
         """
+        WITH extension AS MATERIALIZED (
+            SELECT n.nspname FROM pg_catalog.pg_extension AS e
+            JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+            WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
+        )
         SELECT i.kind, i.name, i.digest FROM rag.installed AS i
         WHERE i.kind OPERATOR(pg_catalog.=) ANY ('{release,replaced}'::pg_catalog.text[])
         UNION ALL
         SELECT 'moved', i.name, '' FROM rag.installed AS i
         WHERE i.kind OPERATOR(pg_catalog.=) 'pgvector' AND NOT EXISTS (
-            SELECT FROM pg_catalog.pg_extension AS e
-            JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
-            WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
-                AND n.nspname OPERATOR(pg_catalog.=) i.name)
+            SELECT FROM extension AS e WHERE e.nspname OPERATOR(pg_catalog.=) i.name)
         """
     ).fetchall()
     release = next(

@@ -1,0 +1,49 @@
+-- More machines: Citus keeps the schema whole on one of its nodes.
+
+CREATE OR REPLACE FUNCTION rag._next_id(of_table text, id_column text)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    next_value CONSTANT text := format('SELECT nextval(%L)',
+        pg_get_serial_sequence(format('rag.%I', of_table), id_column));
+    _id text;
+    _known boolean;
+BEGIN
+    IF NOT rag._is_worker_node() THEN
+        EXECUTE next_value INTO _id;
+        RETURN _id;
+    END IF;
+    EXECUTE 'SELECT c.success, c.result FROM pg_catalog.run_command_on_coordinator($1) AS c'
+    INTO _known, _id USING next_value;
+    IF NOT _known THEN
+        RAISE EXCEPTION 'the coordinator gives no id for rag.%: %', of_table, _id
+        USING ERRCODE = 'RG006', HINT = 'this role has to reach it from here: see pg_dist_authinfo';
+    END IF;
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag._next_id IS
+$$The next id of a table whose ids are integers. On a node of Citus its coordinator gives it: each
+node has a part of the numbers for itself, and those of integers are all the coordinator's.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_worker_node()
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _worker boolean := false;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_local_group') IS NOT NULL THEN
+        EXECUTE 'SELECT g.groupid <> 0 FROM pg_catalog.pg_dist_local_group AS g' INTO _worker;
+    END IF;
+    RETURN _worker;
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_worker_node IS
+$$Whether this server is a node of Citus, and not its coordinator.$$;
