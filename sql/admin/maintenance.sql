@@ -85,7 +85,9 @@ BEGIN
         DELETE FROM rag.maintenance_failures AS f WHERE f.task = step AND f.target = subject;
         INSERT INTO rag.maintenance_runs AS r (task) VALUES (step)
         ON CONFLICT ON CONSTRAINT maintenance_runs_pkey DO UPDATE SET done_at = excluded.done_at
-        WHERE r.done_at < excluded.done_at - interval '10 seconds';
+        -- Without a time zone the difference is immutable, as a distributed table has it.
+        WHERE r.done_at AT TIME ZONE 'UTC'
+            < excluded.done_at AT TIME ZONE 'UTC' - interval '10 seconds';
         RETURN;
     END IF;
     INSERT INTO rag.maintenance_failures AS f (task, target, message)

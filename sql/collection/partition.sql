@@ -11,7 +11,8 @@ $$The partitioned tables of which every collection has a partition of its own, n
 <table>_<collection_id>.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag._attach_partition(parent text, partition_key integer)
+CREATE OR REPLACE PROCEDURE rag._attach_partition(parent text, partition_key integer,
+    in_line boolean DEFAULT true)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
@@ -24,7 +25,8 @@ BEGIN
             quote_ident(_partition)
         USING ERRCODE = 'RG006', HINT = 'run "rag-pg db upgrade"';
     END IF;
-    EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL)', _partition, parent);
+    EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL %s)', _partition, parent,
+        CASE WHEN NOT in_line THEN 'EXCLUDING STORAGE' END);
     EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT partition_key CHECK (%I = %s)',
                    _partition, _key_column, partition_key);
     EXECUTE format('ALTER TABLE rag.%I ATTACH PARTITION rag.%I FOR VALUES IN (%s)',
@@ -40,4 +42,6 @@ $$;
 
 COMMENT ON PROCEDURE rag._attach_partition IS
 $$Make the partition parent_key and attach it. ATTACH passes beside open readers and writers, which
-CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.$$;
+CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.
+
+in_line: values are kept in the row, as the parent says; else where their types would have them.$$;

@@ -233,9 +233,10 @@ SET enable_seqscan = off
 AS $$
 DECLARE
     _now CONSTANT timestamptz := clock_timestamp();
-    _expires_at CONSTANT timestamptz := _now + make_interval(secs => lease_seconds);
+    _expires_at timestamptz;
 BEGIN
     PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
+    _expires_at := _now + make_interval(secs => lease_seconds);
     -- A locked one is being stored or deleted just now.
     UPDATE rag.jobs AS j
     SET lease_expires_at = _expires_at

@@ -144,8 +144,10 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _now CONSTANT timestamptz := clock_timestamp();
-    _expires_at CONSTANT timestamptz := _now + make_interval(secs => lease_seconds);
+    _expires_at timestamptz;
 BEGIN
+    PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
+    _expires_at := _now + make_interval(secs => lease_seconds);
     IF NOT EXISTS (SELECT FROM rag.locations AS l WHERE l.due_at <= _now) THEN
         RETURN;  -- for who may not write, and where nobody may
     END IF;
@@ -184,8 +186,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _expires_at CONSTANT timestamptz := clock_timestamp() + make_interval(secs => lease_seconds);
+    _expires_at timestamptz;
 BEGIN
+    PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
+    _expires_at := clock_timestamp() + make_interval(secs => lease_seconds);
     UPDATE rag.locations AS l SET lease_expires_at = _expires_at
     WHERE l.location_id = extend_location.location_id AND l.worker = worker_name;
     RETURN FOUND;

@@ -11,14 +11,11 @@ DECLARE
     _partition text := format('embeddings_%s', new_space_id);
 BEGIN
     SELECT s.* INTO STRICT _space FROM rag.spaces AS s WHERE s.space_id = new_space_id;
-    CALL rag._attach_partition('embeddings', new_space_id);
+    CALL rag._attach_partition('embeddings', new_space_id,
+        in_line => _space.dimensions <= 3900);  -- what is longer fits no page
     EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK '
         '({vector}.vector_dims(embedding) = %s)',
                    _partition, _space.dimensions);
-    IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
-        EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL',
-            _partition);
-    END IF;
     IF indexed THEN
         CALL rag._build_index(_space);
     END IF;
