@@ -96,8 +96,8 @@ BEGIN
         AND c.dropped_at IS NULL) THEN
         INSERT INTO rag.collections AS c (collection_id, name, language, chunking, k1, b,
             lexer_version, index_format)
-        VALUES (rag._next_id('collections', 'collection_id'), create_collection.name, _language, _chunking,
-                (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision,
+        VALUES (rag._next_id('collections', 'collection_id'), create_collection.name, _language,
+                _chunking, (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision,
                 rag._lexer_version(), rag._index_format())
         ON CONFLICT DO NOTHING
         RETURNING c.* INTO _collection;
@@ -133,8 +133,9 @@ BEGIN
 
     INSERT INTO rag.spaces AS s
         (space_id, collection_id, model, dimensions, distance, index_options, state, activated_at)
-    VALUES (rag._next_id('spaces', 'space_id'), _collection.collection_id, create_collection.model, create_collection.dimensions,
-            create_collection.distance, _options, 'active', now())
+    VALUES (rag._next_id('spaces', 'space_id'), _collection.collection_id,
+            create_collection.model, create_collection.dimensions, create_collection.distance,
+            _options, 'active', now())
     RETURNING s.space_id INTO _space_id;
     FOREACH _parent IN ARRAY rag._collection_tables() LOOP
         CALL rag._attach_partition(_parent, _collection.collection_id);

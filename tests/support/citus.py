@@ -25,6 +25,9 @@ WHERE a.datname = {text}
 """
 
 
+NESTED = "ALTER DATABASE {name} SET citus.allow_nested_distributed_execution TO on"
+
+
 class CitusDatabases(Databases):
     """See Databases. What is scaled out is met on the node that has schema rag."""
 
@@ -46,6 +49,7 @@ class CitusDatabases(Databases):
                     sql.SQL(LEAVE).format(name=sql.Identifier(template), text=sql.Literal(template))
                 )
             server.create(template, name)
+            server._execute(sql.SQL(NESTED).format(name=sql.Identifier(name)))  # is not cloned
         dsn = make_conninfo(self.server, dbname=name)
         if template == "template1":
             self._make_cluster(dsn)
