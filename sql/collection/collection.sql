@@ -97,8 +97,8 @@ BEGIN
         INSERT INTO rag.collections AS c (collection_id, name, language, chunking, k1, b,
             lexer_version, index_format)
         VALUES (rag._next_id('collections', 'collection_id'), create_collection.name, _language,
-                _chunking, (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision,
-                rag._lexer_version(), rag._index_format())
+                _chunking, (_options ->> 'k1')::double precision,
+                (_options ->> 'b')::double precision, rag._lexer_version(), rag._index_format())
         ON CONFLICT DO NOTHING
         RETURNING c.* INTO _collection;
     END IF;

@@ -1,5 +1,5 @@
-"""Databases of tests on Citus: on each node of the cluster whose coordinator RAG_PG_CITUS_DSN names,
-as a superuser, in a database that knows its nodes.
+"""Databases of tests on Citus: on each node of the cluster of RAG_PG_CITUS_DSN, which names its
+coordinator, a superuser, and a database that knows the nodes.
 
 A database is cloned on every node. Citus knows nodes by their addresses and enters the database of
 the same name there, so clones work together as their templates did.
