@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate, without_operation
 from rag_pg.answer.display import OPEN
-from rag_pg.answer.freshness import other_figures, source_date
+from rag_pg.answer.freshness import is_restated, other_figures, source_date
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Candidate, Evidence, heading_path
 from rag_pg.answer.prompt import cite
@@ -28,6 +28,7 @@ from rag_pg.text import (
 from rag_pg.types import Answer, Citation, Hit, Usage
 
 ReadAround = Callable[[int], str | None]
+Cited = tuple[Candidate, int]  # and which of its sentences
 
 MODEL = "extractive"
 SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
@@ -70,13 +71,14 @@ def _compose(
     notes: Sequence[str],
 ) -> Answer:
     first = (ranked[0], ranked[0].best)
-    newer = _newer(first, ranked)
-    passages = [] if newer else _of_each_part(question, ranked)
-    has_parts = len(passages) > 1
-    if not has_parts:
+    newer = _newer(question, first, ranked)
+    parts = _of_each_part(question, ranked)
+    has_parts = len(parts) > 1
+    if has_parts:
+        passages = _by_passage(_newer(question, part, ranked) or part for part in parts)
+    else:
         c, at = newer or first
-        is_fact = not newer and kind not in ("how_to", "quantity")
-        passages = [(c, [at, *(_next_best(c, at) if is_fact else [])])]
+        passages = [(c, [at, *([] if newer or kind == "how_to" else _next_best(c, at, kind))])]
     shown = [
         _show_passage(question, c, cited, kind, read_around, number)
         for number, (c, cited) in enumerate(passages, 1)
@@ -110,12 +112,20 @@ def _compose(
     )
 
 
-def _newer(
-    first: tuple[Candidate, int], ranked: Sequence[Candidate]
-) -> tuple[Candidate, int] | None:
+def _by_passage(cited: Iterable[Cited]) -> list[tuple[Candidate, list[int]]]:
+    """The sentences of each section of a passage, in order."""
+    found: dict[tuple[int, str], tuple[Candidate, list[int]]] = {}
+    for c, at in dict.fromkeys(cited):
+        found.setdefault((c.hit.chunk_id, c.headings_above[at]), (c, []))[1].append(at)
+    return list(found.values())
+
+
+def _newer(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | None:
     """Return the sentence of the newest document that states other figures than the answering one,
-    where that is of an earlier date."""
+    where that is of an earlier date, and the question does not name its year."""
     c, at = first
+    if any(year in f"{c.hit.title}{c.hit.uri}" for year in re.findall(r"\b\d{4}\b", question)):
+        return None
     day, sentence = _date_of(c), c.sentences[at].text
     newer = [
         (found, -n, position)
@@ -123,6 +133,7 @@ def _newer(
         if day and (found := _date_of(other)) and found > day
         for position, against in enumerate(other.sentences)
         if other_figures(c.hit, sentence, other.hit, against.text)
+        or is_restated(c.hit, sentence, other.hit, against.text)
     ]
     if not newer:
         return None
@@ -135,7 +146,9 @@ def _is_older(c: Candidate, first: Candidate, cited: Sequence[int]) -> bool:
     day, other = _date_of(first), _date_of(c)
     sentence = first.sentences[cited[0]].text
     return bool(day and other and other < day) and any(
-        other_figures(first.hit, sentence, c.hit, s.text) for s in c.sentences
+        other_figures(first.hit, sentence, c.hit, s.text)
+        or is_restated(c.hit, s.text, first.hit, sentence)
+        for s in c.sentences
     )
 
 
@@ -143,46 +156,67 @@ def _date_of(c: Candidate) -> date | None:
     return source_date(c.hit.metadata, f"{c.hit.title}\n{c.hit.uri}", c.hit.content)
 
 
-def _of_each_part(question: str, ranked: Sequence[Candidate]) -> list[tuple[Candidate, list[int]]]:
-    """Return the passages, with their sentences, that answer each part of a question, or speak of
-    each of two things that it compares; none where it has one part, one sentence has all of it, or
-    no passage has the words of a part."""
+def _of_each_part(question: str, ranked: Sequence[Candidate]) -> list[Cited]:
+    """Return the sentences that answer each part of a question, or speak of each of two things that
+    it compares, under a heading that names the one alone where there is such; none where it has one
+    part, or no passage has the words of a part."""
     parts, least = question_parts(question)
-    found: dict[int, list[int]] = {}
-    for part in parts:
+    is_compared = bool(compared_things(question))
+    texts = [_texts(c) for c in ranked]
+    own = {word for n in range(len(ranked)) for path, text in texts[n] for word in (*path, *text)}
+    found: list[Cited] = []
+    for part, other in zip(parts, parts[::-1], strict=True):
+        known = part if is_compared else [word for word in part if _agreement(word, own)]
         options = [
-            (share, ranked[n].score + ranked[n].scores[at], -n, at)
+            (
+                _share(known, [*path, *text]),
+                is_compared and _share(part, path) >= least and _share(other, path) < least,
+                ranked[n].score + ranked[n].scores[at],
+                -n,
+                at,
+            )
             for n in range(len(ranked))
-            for at, share in enumerate(_shares(part, ranked[n]))
+            for at, (path, text) in enumerate(texts[n])
         ]
-        share, _, n, at = max(options)
+        share, _, _, n, at = max(options)
         if share < least:
             return []
-        if at not in found.setdefault(-n, []):
-            found[-n].append(at)
-    return [(ranked[n], positions) for n, positions in found.items()]
+        found.append((ranked[-n], at))
+    return list(dict.fromkeys(found))
 
 
-def _shares(part: Sequence[str], c: Candidate) -> list[float]:
-    """The share of words that each sentence of a hit has with the headings above it."""
+def _texts(c: Candidate) -> list[tuple[list[str], list[str]]]:
+    """The words of the headings above each sentence of a hit, and its own."""
     path = words(" ".join(heading_path(c.hit)))
-    texts = [[*path, *words(h), *words(s)] for h, s in zip(c.headings_above, c.shown, strict=True)]
-    return [sum(_agreement(word, text) for word in part) / len(part) for text in texts]
+    pairs = zip(c.headings_above, c.shown, strict=True)
+    return [([*path, *words(heading)], words(shown)) for heading, shown in pairs]
 
 
-def _agreement(word: str, text: Sequence[str]) -> float:
+def _share(part: Sequence[str], text: Collection[str]) -> float:
+    return sum(_agreement(word, text) for word in part) / len(part) if part else 0.0
+
+
+def _agreement(word: str, text: Collection[str]) -> float:
     """How well a text has a word: 1, or INFLECTED in another form."""
     return float(word in text) or INFLECTED * any(same_word(word, own) for own in text)
 
 
-def _next_best(c: Candidate, at: int) -> list[int]:
-    """Return the best other sentence of a passage, where it says enough; none beside an item or a
+def _next_best(c: Candidate, at: int, kind: QuestionKind) -> list[int]:
+    """Return the best other sentence of a passage, where it says enough, or where the first lacks
+    the number that is asked for and this has it, under the same heading; none beside an item or a
     row, as the others speak of something else."""
-    others = [n for n, s in enumerate(c.sentences) if n != at and s.kind == "prose"]
-    if not others or c.sentences[at].kind != "prose":
+    is_prose = c.sentences[at].kind == "prose"
+    others = [n for n, s in enumerate(c.sentences) if n != at and is_prose and s.kind == "prose"]
+    if numbers := kind == "quantity":
+        others = [n for n in others if c.headings_above[n] == c.headings_above[at]]
+        gap = c.hit.content[c.sentences[at].stop :][:2]
+        others = others if is_prose else [at + 1] if gap.strip(" ") and "\n" not in gap else []
+        others = [n for n in others if n < len(c.shown) and has_number(c.shown[n])]
+    if numbers and has_number(c.shown[at]):
         return []
-    best = max(others, key=lambda n: c.scores[n])
-    return [best] if c.scores[best] >= SECOND_SHARE * c.scores[at] else []
+    best = max(others, key=lambda n: c.scores[n], default=None)
+    least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
+    return [best] if best is not None and (c.scores[best] >= least or not is_prose) else []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,8 +238,6 @@ def _show_passage(
 ) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
     cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
-    if kind == "quantity":
-        cited = [*cited, *_with_number(c, cited[0])]
     page, positions = _on_page(c, cited, read_around)
     section = page.section(positions[0])
     parts = [*heading_path(c.hit), page.sections[section].heading]
@@ -256,15 +288,6 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     has = [{a for a in asked if any(same_word(a, w) for w in words(c.shown[at]))} for at in own]
     best = max(range(1, len(own)), key=lambda n: (len(has[n] - has[0]), len(has[n]), -n))
     return own[best] if not leads or has[best] - has[0] else position
-
-
-def _with_number(c: Candidate, position: int) -> list[int]:
-    """The sentence behind one without a number, of the same line and with one."""
-    near = position + 1 < len(c.sentences) and not has_number(c.shown[position])
-    if not near or not has_number(c.shown[position + 1]):
-        return []
-    gap = c.hit.content[c.sentences[position].stop : c.sentences[position + 1].start]
-    return [] if "\n" in gap else [position + 1]
 
 
 def _count_rows(

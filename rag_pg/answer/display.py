@@ -6,11 +6,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Container, Sequence
+from textwrap import dedent
 
 from rag_pg.text import (
     FENCES,
-    UNDERLINE,
     Sentence,
+    is_head,
     item_mark,
     plain,
     plain_heading,
@@ -20,6 +21,7 @@ from rag_pg.text import (
 _HEADING = re.compile(r"(?m)^#{1,6}[ \t]+(.+)$")
 _TAG = re.compile(r"</?(?:font|span|u|b|i|em|strong)\b[^>]*>")
 _STYLED = re.compile(r"<(?:font|span|u)\s[^>]*>")
+_DIRECTIVE = re.compile(r"(?m)^([ \t]*`{3,})\{[\w:.+-]+\}[ \t]*")
 OPEN = (":", "：")
 
 
@@ -41,8 +43,11 @@ def _clean_code(code: str) -> str:
     """Colours that a page gave to a terminal's output are taken out, code that speaks of tags is
     left alone; the indentation of its fences, as in a list, goes."""
     last = code.rpartition("\n")[2]
-    if indent := len(last) - len(last.lstrip(" ")):
+    if not code.lstrip().startswith(FENCES):
+        code = dedent(code)
+    elif indent := len(last) - len(last.lstrip(" ")):
         code = re.sub(rf"(?m)^ {{1,{indent}}}", "", code)
+    code = _DIRECTIVE.sub(r"\1", code)
     return html.unescape(_TAG.sub("", code)) if _STYLED.search(code) else code
 
 
@@ -61,11 +66,11 @@ def display_range(
         if sentence.kind == "item":
             bullet = item_mark(text[max(0, sentence.start - 80) : sentence.start]) or ""
         is_row = sentence.kind == "row"
-        is_head = is_row and not in_table and UNDERLINE.match(text, sentence.stop) is not None
-        in_table = is_row and (is_head or in_table)
+        begins = not in_table and is_head(text, sentences, position)
+        in_table = is_row and (begins or in_table)
         if in_table:
             words = _row(sentence, number if position in cited else 0)
-            words += "\n" + re.sub(r"[^|]+", " --- ", words) if is_head else ""
+            words += "\n" + re.sub(r"[^|]+", " --- ", words) if begins else ""
         else:
             words = display(sentence)
             words = mark(words, number) if position in cited else words

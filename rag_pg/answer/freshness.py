@@ -84,7 +84,7 @@ def document_date(metadata: Mapping[str, Any]) -> date | None:
 def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | None:
     """Return from when a source holds: by its metadata, else by its name (title, uri), else by what
     its text says of itself ("Last updated: 2024-05-01", "Stand: 1.5.2024")."""
-    by_name = _IN_A_NAME.search(name)
+    by_name = max(_IN_A_NAME.finditer(name), key=lambda m: sum(map(bool, m.groups())), default=None)
     of_text = _OF_ITSELF.search(text)
     written = "-".join(filter(None, by_name.groups())) if by_name else ""
     if not written and of_text:
@@ -98,6 +98,19 @@ def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | Non
 def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     """Whether two sentences of documents of different dates say the same but for their figures."""
     return one.document_id != other.document_id and bool(_other_figures(sentence, against))
+
+
+def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
+    """Whether a sentence of another edition of a document, whose title has other figures alone, has
+    most of the words of a sentence of it."""
+    titles = [re.sub(r"[\W\d_]+", " ", hit.title) for hit in (one, other)]
+    said, again = (set(content_words(_FIGURE.sub(" ", text))) for text in (sentence, against))
+    return (
+        one.document_id != other.document_id
+        and titles[0] == titles[1] != ""
+        and len(said) >= LEAST_WORDS
+        and len(said & again) >= ALIKE * len(said)
+    )
 
 
 def _superseded(citation: Citation, row: CheckedQuote, today: date) -> str:
@@ -205,7 +218,9 @@ def _other_figures(one: str, other: str) -> list[tuple[str, str]]:
             )
             both = words_here | words_there
             if len(both) >= LEAST_WORDS and len(words_here & words_there) >= ALIKE * len(both):
-                found.append((", ".join(mine), ", ".join(theirs)))
+                pairs = ((mine, theirs), (theirs, mine))
+                old, new = (", ".join(f for f in a if f not in b) for a, b in pairs)
+                found.append((old, new) if old and new else (", ".join(mine), ", ".join(theirs)))
     return found
 
 

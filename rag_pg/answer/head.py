@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_pg.text import words
+from rag_pg.text import is_function_word, words
 
 Readings = tuple[Sequence[str], Sequence[str]]
 
-CAPITALS = 0.25  # of the words within sentences: nouns have them, as in German, and not names alone
-
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
+# Function words of German alone, whose nouns all begin with a capital.
+_GERMAN = re.compile(
+    r"(?i)\b(?:de[rsmn]|d[ai]s|die|eine?[mnrs]?|keine?[mnrs]?|ist|sind|wird|werden|kann|darf|muss|hat"
+    r"|haben|gibt|und|oder|nicht|wie|was|wo|we[rnm]|wann|warum|wieso|welche[mnrs]?|viele?n?|für|mit|vo[mn]"
+    r"|zu[mr]?|bei[m]?|auf|aus|nach|über|unter|i[hc]h|wir|man|sich|i[mn]|am|ans?)\b"
+)
 _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _ENDS = ".!?:"
@@ -54,27 +57,19 @@ def is_code(word: str) -> bool:
     return "_" in word or any(char.isdigit() for char in word)
 
 
-def find_names(question: str, texts: Sequence[str]) -> set[str]:
+def find_names(question: str) -> set[str]:
     """Return the words of a question, as they stand between its spaces, that are names or
-    identifiers: with a digit, a line below or a capital within, or, where the texts do not begin
-    all nouns so, with a first capital that no sentence begins with."""
+    identifiers: with a digit, a line below or a capital within, or, where it is not German, with a
+    first capital that no sentence begins with."""
     tokens = question.split()
     found = {t for t in tokens if re.search(r"\d|\w_\w|[a-z][A-Z]|[A-Z]{2}", t)}
     after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
     capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}
-    if len(capital) < len(after) and _share_of_capitals(texts) < CAPITALS:
+    particles = [t for word in words(question) if is_function_word(t := word)]
+    german = sum(_GERMAN.fullmatch(word) is not None for word in particles)
+    if len(capital) < len(after) and 2 * german <= len(particles):
         found |= capital
     return found
-
-
-def _share_of_capitals(texts: Sequence[str]) -> float:
-    inner: list[str] = [
-        word
-        for text in texts
-        for sentence in _SENTENCE.split(text)
-        for word in _WORD.findall(sentence)[1:]
-    ]
-    return sum(word[0].isupper() for word in inner) / max(len(inner), 1)
 
 
 def stands_in(word: str, text: Readings | str) -> bool:

@@ -25,6 +25,7 @@ from rag_pg.text import (
 )
 
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
+SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
@@ -207,6 +208,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     begin = best
     while begin > first and (not lead or _is_joined(page, begin)):
         begin -= 1
+    if page.sections[section].heading and _length(page, range(first, begin)) <= limit * SHORT_LEAD:
+        begin = first
     above = page.block(begin - 1) if lead and begin > first else None
     if above and above.first >= first and above.last == begin:
         whole = _length(page, range(above.first, best + 1))
@@ -231,7 +234,7 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
         stop = _subsections(page, section, start, stop, limit)
     while not lead and start > first and _length(page, range(start - 1, stop)) <= limit:
         start -= 1
-    while stop - 1 > best and page.sentences[stop - 1].text.rstrip("*_` ").endswith(OPEN):
+    while stop - 1 > best and page.sentences[stop - 1].text.rstrip("*_` ").endswith((*OPEN, ",")):
         stop -= 1
     return range(start, stop)
 

@@ -47,7 +47,7 @@ UNTOLD = 0.4  # the share that counts where a question in another language canno
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class Candidate:
     """A hit with its sentences, and of each: the displayed text, the heading within the hit above
     it, what is compared with the question (it under its heading, or the document's own question
@@ -275,7 +275,7 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     weights, brings = np.array(list(different.values())), np.zeros(len(different))
     if meaning.trusted and meaning.lost.sum() > 0:
         weights, brings = meaning.lost / meaning.lost.sum(), meaning.brings
-    names = find_names(found.question, [c.hit.content for c in candidates])
+    names = find_names(found.question)
     if meaning.is_foreign:  # the words of one language are no names in another
         names = {name for name in names if is_code(name)}
     met = set().union(*(c.words_found for c in candidates))
@@ -370,4 +370,5 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
-    return _asks(shown) or (len(shown) < LABEL and shown[-1:].isalnum())
+    is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
+    return _asks(shown) or (is_label and shown[-1:].isalnum())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_pg.answer.head import is_code
+from rag_pg.answer.head import find_names, is_code
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
@@ -161,17 +161,21 @@ def match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
 
 
 def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> str:
-    """Return the question with words that the collection does not have as the texts spell them."""
+    """Return the question with words that the collection does not have as the texts spell them; a
+    name has no other forms."""
     unknown = {t.word for t in terms} - {t.word for t in terms if t.df}
     unknown = {w for word in unknown for w in words(word) if len(w) >= SHORTEST_MENDED}
     if not unknown:
         return question
+    names = {part for name in find_names(question) for part in words(name)}
     counts: dict[str, int] = {}
     for text in texts:
         for word in words(text):
             counts[word] = counts.get(word, 0) + 1
     for word in sorted(unknown):
-        near = [w for w in counts if w != word and (is_one_slip(word, w) or same_word(word, w))]
+        others = [w for w in counts if w != word]
+        near = [w for w in others if is_one_slip(word, w)]
+        near = near or [w for w in others if word not in names and same_word(word, w)]
         if near:
             meant = max(near, key=lambda other: (counts[other], other))
             question = _replace_word(question, word, meant)

@@ -9,6 +9,7 @@ from rag_pg.text.blocks import (
     Table,
     find_lists,
     find_tables,
+    is_head,
     item_mark,
     read_cells,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "first_title",
     "in_context",
     "is_function_word",
+    "is_head",
     "item_mark",
     "neutralise",
     "new_keys",

@@ -67,12 +67,35 @@ def read_cells(row: str) -> list[str]:
     return [plain(cell.replace("\\|", "¦")).replace("¦", "|") for cell in cells]
 
 
+def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
+    """Whether a row is the head of the rows below it: a rule stands between them, or it has no
+    number in a column of which the next row has one."""
+    if sentences[at].kind != "row" or (at and _follows(text, sentences, at)):
+        return False
+    if UNDERLINE.match(text, sentences[at].stop):
+        return True
+    if at + 1 >= len(sentences) or not _follows(text, sentences, at + 1):
+        return False
+    names, cells = (read_cells(sentences[n].text) for n in (at, at + 1))
+    return len(names) == len(cells) and any(
+        not re.search(r"\d", name) and re.match(r"\W*\d", cell)
+        for name, cell in zip(names, cells, strict=True)
+    )
+
+
+def _follows(text: str, sentences: Sequence[Sentence], at: int) -> bool:
+    """Whether a row stands on the line below another, or only a rule is between them."""
+    gap = text[sentences[at - 1].stop : sentences[at].start]
+    is_row = sentences[at - 1].kind == sentences[at].kind == "row"
+    return is_row and not gap.strip("-=+|: \t\n>") and gap.count("\n") <= 2
+
+
 def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
     """Return the tables of a text in order; rows whose head is not there are none."""
     found = []
     at = 0
     while at + 1 < len(sentences):
-        if sentences[at].kind == "row" and UNDERLINE.match(text, sentences[at].stop):
+        if is_head(text, sentences, at):
             names, start, read = read_cells(sentences[at].text), at + 1, read_cells
         elif names := [name for name, _ in _NAMED.findall(sentences[at].text)]:
             start, read = at, lambda row: [value for _, value in _NAMED.findall(row)]

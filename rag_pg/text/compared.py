@@ -14,6 +14,7 @@ _COMPARED = [
         r"\b(?:differences?|distinction|unterschiede?|différences?|diferencias?|differenz[ae])\s+"
         r"(?:between|zwischen|entre|tra|fra)\s+(.+?)\s+(?:and|und|et|y|e)\s+(.+)",
         r"\bcompare\s+(.+?)\s+(?:and|with|to|against)\s+(.+)",
+        r"\bhow\s+(?:do|does)\s+(.+?)\s+compare\s+(?:with|to)\s+(.+)",
         r"\bhow\s+(?:do|does|is|are)\s+(.+?)\s+differ(?:s|ent)?\s+from\s+(.+)",
         r"(?:\b(?:use|choose|prefer|take|pick|is|are|which\s+is\s+\w+[,:])\s+)?([\w.+#-]+(?:\s[\w.+#-]+)?)"
         r"\s+(?:vs\.?|versus)\s+(.+)",
@@ -30,6 +31,6 @@ def compared_things(question: str) -> list[str]:
         if match := pattern.search(question):
             sides = [re.split(r"[?,;]| in terms ", side)[0] for side in match.groups()]
             own = [set(content_words(side)) for side in sides]
-            if all(own) and not own[0] & own[1]:
+            if all(own) and own[0] - own[1] and own[1] - own[0]:
                 return sides
     return []

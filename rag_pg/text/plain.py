@@ -18,6 +18,7 @@ _CLEANING = [
         (r"</?(?:td|th|tr|li|p|br|div|h\d)\b[^>]*>", " "),
         (r"</?[A-Za-z][^>]*>", ""),
         (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
+        (r"\A\.\.\s+[\w-]+::\s*|(?<=:):\Z", ""),  # a directive of reStructuredText
         (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
         (r"(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*])", r"\2"),
         (r"\A\*\*(?=\S)|(?<=\S)\*\*\Z", ""),  # a half of it, of a sentence that was cut off
@@ -29,6 +30,10 @@ _CLEANING = [
 ]
 
 
+_ROLE = re.compile(  # of reStructuredText and MyST, and links
+    r"(?:\{[\w:.+-]+\}|(?<![\w`]):[\w:.+-]+:)`([^`<]+?)(?:\s*<[^`>]*>)?`"
+    r"|(?<!`)`([^`<]+?)\s*<[^`>]+>`_{1,2}"
+)
 _CODE_SPAN = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)
 
 
@@ -49,7 +54,8 @@ def plain(text: str) -> str:
         spans.append(match[0])
         return f"\0{len(spans) - 1}\0"
 
-    prose = _CODE_SPAN.sub(keep, prose.replace("\0", ""))
+    prose = _ROLE.sub(lambda match: match[1] or match[2], prose.replace("\0", ""))
+    prose = _CODE_SPAN.sub(keep, prose)
     for pattern, replacement in _CLEANING:
         prose = pattern.sub(replacement, prose)
     prose = re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], html.unescape(prose))

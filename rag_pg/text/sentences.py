@@ -13,7 +13,14 @@ LONGEST = 500  # characters; a longer stretch without a full stop is cut at a cl
 FENCES = ("```", "~~~")
 LONGEST_CODE = 1200  # characters; a longer code block is nobody's one-sentence answer
 
-_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,}|:{3,})[ \t]*(?P<info>[^`\n]*)")
+_HOLDS_PROSE = re.compile(  # a directive of MyST, in a fence
+    r"\{(?:note|tip|hint|important|warning|caution|danger|attention|error|seealso|admonition|tab"
+    r"|tab-item|tab-set|dropdown|card|grid|version\w+|deprecated)\}"
+)
+_COMMENT = re.compile(r"(?ms)^[ \t]*<!--.*?(?:-->|\Z)|\A(?:(?!<!--).)*?^[ \t]*-->[ \t]*$")
+_CODE_OF_REST = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|prompt)::|(?![ \t]*\.\. ).*::$")
+_UNDER_HEADING = re.compile(r"([=~^\"'+*#-])\1{2,}")
 _NOT_PROSE = re.compile(
     r"""(?:
       \#{1,6}\s.*                      # heading
@@ -26,6 +33,8 @@ _NOT_PROSE = re.compile(
     | (?:import|export)\s.+\sfrom\s+["'][^"']+["'];?   # MDX
     | (?:</?[A-Za-z][^>]*>\s*)+        # nothing but tags
     | \[[^\]]+\]:\s.*                  # link definition
+    | \(\S+\)=                         # label of MyST
+    | \.\.(?:\s+[\w:-]+::\s*\S*|\s+[_|].*)? | :[\w-]+:(?:\s\S+)?  # directive, label, its options
     )""",
     re.VERBOSE,
 )
@@ -83,7 +92,11 @@ def split_sentences(text: str) -> list[Sentence]:
                 for a, b in ([(start, stop)] if whole else _cut(text, start, stop))
                 if _SAYS_SOMETHING.search(text, a, b)
             ]
-        elif found and _introduces(found[-1], text[found[-1].stop : start], stop - start):
+        elif (
+            found
+            and text[start:stop].lstrip().startswith(FENCES)
+            and _introduces(found[-1], text[found[-1].stop : start], stop - start)
+        ):
             begin = found[-1].start
             found[-1] = replace(found[-1], stop=stop, text=text[begin:stop])
         elif stop - start <= LONGEST_CODE:
@@ -116,25 +129,48 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
     """Yield (start, stop, kind, own_line) of paragraphs, list items, table rows and code blocks."""
     begin: int | None = 0 if _starts_in_code(text) else None  # of a code block
+    opened, around = "```", [""]  # its fence, and those of the directives around prose
     block: tuple[int, int, Kind, bool] | None = None  # of prose
     lines = list(_lines(text))
     bare = [line.expandtabs(8).rstrip() for _, line in lines]
     rows, broken = _rows(bare, [line for _, line in lines]), _broken(bare)
+    literal, hidden = _literal(bare), _hidden(text, lines)
+    upto = 0  # the lines before are read
     for number, (start, line) in enumerate(lines):
         stop = start + len(line.rstrip())
         fence = _FENCE.match(line)
+        mark = fence["mark"] if fence else ""
         item = _ITEM.match(line) if number not in rows else None
         indent = item.end() if item else len(line) - len(line.lstrip())
-        ends = fence or begin is not None or not line.strip() or _NOT_PROSE.fullmatch(line.strip())
+        ends = (
+            fence
+            or begin is not None
+            or not line.strip()
+            or number in hidden
+            or number in literal
+            or _NOT_PROSE.fullmatch(line.strip())
+            or (number not in rows and _is_heading(bare, number))
+        )
         starts = number in rows or _BULLET.search(line, 0, indent)
         if block and (ends or starts or number in broken):
             yield block
             block = None
-        if fence and begin is None:
-            begin = start
-        elif fence and begin is not None:
-            yield begin, stop, "code", False
-            begin = None
+        if number < upto or (number in hidden and begin is None):
+            continue
+        if begin is not None:
+            if fence and mark.startswith(opened):
+                yield begin, stop, "code", False
+                begin = None
+        elif number in literal:
+            upto = literal[number]
+            last = lines[upto - 1]
+            yield start, last[0] + len(last[1].rstrip()), "code", False
+        elif fence and (mark == around[-1] or (len(mark) > 3 and mark not in text[stop:])):
+            around = around[: max(len(around) - 1, 1)]
+        elif fence and (mark[0] == ":" or _HOLDS_PROSE.match(fence["info"])):
+            around.append(mark)
+        elif fence:
+            begin, opened = start, mark
         elif not ends and start + indent < stop:
             kind: Kind = "row" if number in rows else "item" if starts else "prose"
             own_line = number in broken
@@ -145,6 +181,40 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
         yield block
     if begin is not None and text[begin:].strip():
         yield begin, len(text.rstrip()), "code", False
+
+
+def _is_heading(bare: Sequence[str], number: int) -> bool:
+    """Whether a line has a rule below it, at least as long."""
+    below = bare[number + 1] if number + 1 < len(bare) else ""
+    return _UNDER_HEADING.fullmatch(below) is not None and len(below) >= len(bare[number])
+
+
+def _hidden(text: str, lines: Sequence[tuple[int, str]]) -> set[int]:
+    """The numbers of the lines of comments of HTML."""
+    if "-->" not in text and "<!--" not in text:
+        return set()
+    spans = [match.span() for match in _COMMENT.finditer(text)]
+    return {n for n, (start, _) in enumerate(lines) if any(a <= start < b for a, b in spans)}
+
+
+def _literal(bare: Sequence[str]) -> dict[int, int]:
+    """The first and the last line, not included, of code of reStructuredText: indented, below a
+    directive of code or a line that ends with two colons."""
+    found: dict[int, int] = {}
+    for number, line in enumerate(bare):
+        if "::" not in line or not _CODE_OF_REST.match(line):
+            continue
+        depth = len(line) - len(line.lstrip())
+        begin = number + 1
+        while begin < len(bare) and bare[begin].lstrip().startswith(":"):
+            begin += 1
+        end = begin
+        while end < len(bare) and (not bare[end] or bare[end].startswith(" " * (depth + 1))):
+            end += 1
+        inside = [at for at in range(begin, end) if bare[at]]
+        if inside and inside[0] > begin:
+            found[inside[0]] = inside[-1] + 1
+    return found
 
 
 def _rows(bare: Sequence[str], lines: Sequence[str]) -> set[int]:
@@ -232,7 +302,8 @@ def _may_begin(before: str, after: str) -> bool:
 
 def _starts_in_code(text: str) -> bool:
     """Whether a chunk begins inside a code block: its first, bare fence has no partner."""
-    fences = [match for _, line in _lines(text) if (match := _FENCE.match(line))]
+    fences = [m for _, line in _lines(text) if (m := _FENCE.match(line)) and len(m["mark"]) == 3]
+    fences = [match for match in fences if match["mark"] != ":::"]
     if len(fences) % 2 == 0 or fences[0]["info"].strip():
         return False
     first = next(start for start, line in _lines(text) if _FENCE.match(line))

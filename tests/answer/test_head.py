@@ -13,8 +13,6 @@ from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.text import words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 
-ENGLISH = ["The lamp of the printer flashes, and the paper is taken from the tray."]
-GERMAN = ["Die Lampe leuchtet, und das Papier kommt aus dem Fach in den Drucker."]
 
 
 class Weighing(WordEmbedder):
@@ -97,8 +95,8 @@ def test_names_and_identifiers_that_no_document_has_refuse(
 
 
 def test_nouns_of_a_language_that_gives_all_a_capital_are_no_names() -> None:
-    assert find_names("Wie hoch ist der Preis der Lampe im Jahr 2024?", GERMAN) == {"2024?"}
-    assert find_names("How high is the Preis of the lamp in 2024?", ENGLISH) == {"Preis", "2024?"}
+    assert find_names("Wie hoch ist der Preis der Lampe im Jahr 2024?") == {"2024?"}
+    assert find_names("How high is the Preis of the lamp in 2024?") == {"Preis", "2024?"}
 
 
 def test_identifiers_stand_in_a_text_in_one_piece() -> None:
@@ -163,7 +161,7 @@ def test_nouns_of_another_language_than_the_documents_are_no_names_that_they_lac
     found = look_for("Was fressen Katzen?", spread)
     assert found.lacking == [] and found.is_enough
     assert not look_for("Was trinken Hunde?", spread).is_enough
-    assert look_for("Was fressen Katzen?", None).lacking == ["katzen"]  # a space not measured
+    assert look_for("Was fressen Katzen?", None).lacking == []
     assert look_for("What do Katzen of the house eat?", spread).lacking == ["katzen"]
 
 
