@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -32,6 +32,7 @@ Cited = tuple[Candidate, int]  # and which of its sentences
 
 MODEL = "extractive"
 SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
+LEAST_WEIGHT = 0.15  # of what is asked, that a part of a question has
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at most
 INFLECTED = 0.9  # what a word in another form counts
@@ -45,7 +46,8 @@ def compose_answer(
 ) -> Answer:
     """Return the answer of evidence, whether or not it is enough."""
     ranked = sorted(evidence.candidates, key=lambda c: -c.score)
-    return _compose(question, ranked, evidence.kind, read_around, evidence.notes)
+    weights = {word: a.weight for a in evidence.asked for word in words(a.word)}
+    return _compose(question, ranked, evidence.kind, weights, read_around, evidence.notes)
 
 
 def question_subject(question: str, hits: Sequence[Hit]) -> str:
@@ -67,12 +69,13 @@ def _compose(
     question: str,
     ranked: Sequence[Candidate],
     kind: QuestionKind,
+    weights: Mapping[str, float],
     read_around: ReadAround | None,
     notes: Sequence[str],
 ) -> Answer:
     first = (ranked[0], ranked[0].best)
     newer = _newer(question, first, ranked)
-    parts = _of_each_part(question, ranked)
+    parts = _of_each_part(question, ranked, weights)
     has_parts = len(parts) > 1
     if has_parts:
         passages = _by_passage(_newer(question, part, ranked) or part for part in parts)
@@ -156,21 +159,26 @@ def _date_of(c: Candidate) -> date | None:
     return source_date(c.hit.metadata, f"{c.hit.title}\n{c.hit.uri}", c.hit.content)
 
 
-def _of_each_part(question: str, ranked: Sequence[Candidate]) -> list[Cited]:
+def _of_each_part(
+    question: str, ranked: Sequence[Candidate], weights: Mapping[str, float]
+) -> list[Cited]:
     """Return the sentences that answer each part of a question, or speak of each of two things that
     it compares, under a heading that names the one alone where there is such; none where it has one
-    part, or no passage has the words of a part."""
+    part, a part has little of what is asked (`weights`), or no passage has the words of a part."""
     parts, least = question_parts(question)
     is_compared = bool(compared_things(question))
     texts = [_texts(c) for c in ranked]
-    own = {word for n in range(len(ranked)) for path, text in texts[n] for word in (*path, *text)}
     found: list[Cited] = []
     for part, other in zip(parts, parts[::-1], strict=True):
-        known = part if is_compared else [word for word in part if _agreement(word, own)]
+        weighed = {word: 1.0 if is_compared else weights.get(word, 0.0) for word in part}
+        if sum(weighed.values()) < LEAST_WEIGHT:
+            return []
         options = [
             (
-                _share(known, [*path, *text]),
-                is_compared and _share(part, path) >= least and _share(other, path) < least,
+                _share(weighed, [*path, *text]),
+                is_compared
+                and _share(weighed, path) >= least
+                and _share(dict.fromkeys(other, 1.0), path) < least,
                 ranked[n].score + ranked[n].scores[at],
                 -n,
                 at,
@@ -192,8 +200,10 @@ def _texts(c: Candidate) -> list[tuple[list[str], list[str]]]:
     return [([*path, *words(heading)], words(shown)) for heading, shown in pairs]
 
 
-def _share(part: Sequence[str], text: Collection[str]) -> float:
-    return sum(_agreement(word, text) for word in part) / len(part) if part else 0.0
+def _share(weighed: Mapping[str, float], text: Collection[str]) -> float:
+    """The share of some words by their weights that a text has."""
+    has = sum(weight * _agreement(word, text) for word, weight in weighed.items())
+    return has / sum(weighed.values())
 
 
 def _agreement(word: str, text: Collection[str]) -> float:

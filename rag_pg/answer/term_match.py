@@ -174,7 +174,7 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
             counts[word] = counts.get(word, 0) + 1
     for word in sorted(unknown):
         others = [w for w in counts if w != word]
-        near = [w for w in others if is_one_slip(word, w)]
+        near = [w for w in others if w[0] == word[0] and is_one_slip(word, w)]
         near = near or [w for w in others if word not in names and same_word(word, w)]
         if near:
             meant = max(near, key=lambda other: (counts[other], other))

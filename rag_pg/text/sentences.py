@@ -19,7 +19,9 @@ _HOLDS_PROSE = re.compile(  # a directive of MyST, in a fence
     r"|tab-item|tab-set|dropdown|card|grid|version\w+|deprecated)\}"
 )
 _COMMENT = re.compile(r"(?ms)^[ \t]*<!--.*?(?:-->|\Z)|\A(?:(?!<!--).)*?^[ \t]*-->[ \t]*$")
-_CODE_OF_REST = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|prompt)::|(?![ \t]*\.\. ).*::$")
+_CODE_OF_REST = re.compile(
+    r"[ \t]*\.\. (?:code|code-block|sourcecode|prompt)::|(?![ \t]*\.\. ).*::$"
+)
 _UNDER_HEADING = re.compile(r"([=~^\"'+*#-])\1{2,}")
 _NOT_PROSE = re.compile(
     r"""(?:

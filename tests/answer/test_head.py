@@ -14,7 +14,6 @@ from rag_pg.text import words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 
 
-
 class Weighing(WordEmbedder):
     """Words weigh in a text's meaning what is said; all others 1."""
 
@@ -97,6 +96,20 @@ def test_names_and_identifiers_that_no_document_has_refuse(
 def test_nouns_of_a_language_that_gives_all_a_capital_are_no_names() -> None:
     assert find_names("Wie hoch ist der Preis der Lampe im Jahr 2024?") == {"2024?"}
     assert find_names("How high is the Preis of the lamp in 2024?") == {"Preis", "2024?"}
+
+
+def test_a_name_in_an_english_question_to_german_texts_refuses() -> None:
+    texts = "Die Lampe leuchtet, und das Papier kommt aus dem Fach in den Drucker.", "The per diem"
+    assert look("the per diem for Portugal", *texts).lacking == ["Portugal"]
+    assert look("Wie hoch ist das Tagegeld", *texts).lacking == []
+
+
+def test_a_name_is_no_other_form_of_a_word_and_may_be_a_slip() -> None:
+    assert look("pip installs from Perforce", "Pip will perform all installs.").lacking == [
+        "Perforce"
+    ]
+    assert look("exports of a graph to Graphviz", "A graph has exports.").lacking == ["Graphviz"]
+    assert look("how Gunicron starts", "Gunicorn starts.").lacking == []
 
 
 def test_identifiers_stand_in_a_text_in_one_piece() -> None:

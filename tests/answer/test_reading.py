@@ -89,6 +89,32 @@ def test_a_table_stands_before_what_is_said_of_it() -> None:
     )
 
 
+def test_a_section_is_shown_from_its_heading_where_little_stands_before_the_answer() -> None:
+    page = "## size\n\nDefault: 8190\n\nLimits the header of a request.\n\n## other\n\nNothing."
+    long = page.replace("Default: 8190", "Nobody reads all of this. " * 20)
+    got, without = (
+        answer_extractive(
+            "What limits the header of a request?",
+            [hit("Limits the header of a request.")],
+            embedder=WordEmbedder(),
+            read_around=lambda _, text=text: text,
+        ).text
+        for text in (page, long)
+    )
+    assert got == "size\n\nDefault: 8190\n\n**Limits the header of a request.** [1]"
+    assert without == "size\n\n**Limits the header of a request.** [1]"
+
+
+def test_a_short_row_is_no_label_and_answers() -> None:
+    table = "| What | Days |\n| --- | --- |\n| Wedding | 2 |\n| Removal of the household | 1 |"
+    assert "| **Wedding** | **2** [1] |" in ask("How many days for a wedding?", table).text
+
+
+def test_what_introduces_a_list_that_does_not_fit_is_left_out() -> None:
+    page = "The root has no package. Without a root,\n\n- " + "the resolver is set " * 60
+    assert ask("Has the root a package?", page).text.endswith("package.** [1]")
+
+
 def test_a_heading_that_runs_in_answers_nothing() -> None:
     got = ask("What happened?", "**What happened.** The presses stood still.\n\nNobody slept.")
     assert "**What happened.**" not in got.text
@@ -310,6 +336,15 @@ def test_both_sides_of_a_comparison_are_shown() -> None:
     assert [c.title for c in got.citations] == ["Cats", "Dogs"]
 
 
+def test_a_side_of_a_comparison_is_read_under_the_heading_that_names_it_alone() -> None:
+    both = hit("The dev and the release profile have a folder each.", number=1, title="Cache")
+    dev = hit("It is quick to build.", number=2, title="Profiles", heading="Profiles > dev")
+    release = hit("It is quick to run.", number=3, title="Profiles", heading="Profiles > release")
+    got = ask("What is the difference between dev and release?", both, dev, release)
+    assert "**It is quick to build.** [1]" in got.text and "**It is quick to run.** [2]" in got.text
+    assert "folder" not in got.text
+
+
 def test_each_part_of_a_question_has_its_passage() -> None:
     trip = hit("Book a trip through the portal.", title="Travel")
     port = hit("The port of the server is 8443.", number=2, title="Server")
@@ -362,12 +397,28 @@ def test_of_editions_that_contradict_the_newer_is_first_and_the_older_named(
     assert "Older, of 2023-01-01: Policy: Hotels are paid up to 120 euros" in got.text
 
 
+def test_the_newer_edition_is_first_though_it_says_more_unless_the_older_is_asked_for() -> None:
+    old = hit("Hotels are paid up to 110 euros a night.", number=1, title="Expenses (2023)")
+    new = hit(
+        "Hotels are paid up to 135 euros a night, in London and Paris up to 190 with receipts.",
+        number=2,
+        title="Expenses (2025)",
+    )
+    other = replace(new, title="Travel to London (2025)")
+    got = ask("How much is paid for hotels?", old, new)
+    assert got.text.startswith("Expenses (2025)\n\n**Hotels are paid up to 135 euros")
+    assert "Older, of 2023-01-01" in got.text
+    assert ask("How much was paid for hotels in 2023?", old, new).citations[0].chunk_id == 1
+    assert ask("How much is paid for hotels?", old, other).citations[0].chunk_id == 1
+
+
 @pytest.mark.parametrize(
     ("metadata", "name", "text", "day"),
     [
         ({"date": "2024-05-01"}, "a-2023.md", "", "2024-05-01"),
         ({}, "notes/2023-07-04.md", "Last updated: 2024-05-01", "2023-07-04"),
         ({}, "report 2023", "", "2023-01-01"),
+        ({}, "Meeting, 10 Feb 2023\n2023-02-10_meeting.md", "", "2023-02-10"),
         ({}, "a.md", "Last updated: 2024-05-01.", "2024-05-01"),
         ({}, "a.md", "Stand: 3.5.2024", "2024-05-03"),
         ({}, "a.md", "It opened on 2024-05-01.", None),

@@ -14,6 +14,8 @@ from rag_pg.text import compared_things
         ("What is the difference  between\na list and a tuple?", ["a list", "a tuple"]),
         ("Compare HNSW with IVFFlat", ["HNSW", "IVFFlat"]),
         ("psycopg vs. asyncpg", ["psycopg", "asyncpg"]),
+        ("How does the NF-200 compare with the NF-350?", ["the NF-200", "the NF-350"]),
+        ("What is the difference between red and red?", []),
         ("Should I use threads or processes?", ["threads", "processes"]),
         ("What is a list?", []),
     ],

@@ -26,7 +26,8 @@ def test_sentences_are_spans_in_order(document: str) -> None:
     end = 0
     for sentence in split_sentences(document):
         assert end <= sentence.start < sentence.stop <= len(document)
-        assert document[sentence.start : sentence.stop] == sentence.text == sentence.text.strip()
+        assert document[sentence.start : sentence.stop] == sentence.text
+        assert sentence.text == sentence.text.strip() or sentence.kind == "code"
         end = sentence.stop
 
 
@@ -267,3 +268,59 @@ def test_forms_of_one_word_are_the_same(one: str, other: str, same: bool) -> Non
 def test_token_estimate_is_at_least_two_each(some: list[str]) -> None:
     assert len(estimate_tokens(some)) == len(some)
     assert all(2 <= n <= 2 + len(text) for n, text in zip(estimate_tokens(some), some, strict=True))
+
+
+# --- comments, reStructuredText, MyST ------------------------------------------------------------
+
+
+def test_a_comment_of_html_says_nothing_and_one_in_code_is_code() -> None:
+    comment = "<!-- YAML\nadded: v1.2\nchanges:\n  - x: y\n-->"
+    page = f"One.\n\n{comment}\n\nTwo.\n\n```html\n<!-- kept -->\n```"
+    assert texts(page) == ["One.", "Two.", "```html\n<!-- kept -->\n```"]
+    assert texts("added: v1.2\n-->\n\nTwo.") == ["Two."]  # a chunk cut it in two
+    assert texts("An arrow --> b.") == ["An arrow --> b."]
+
+
+def test_directives_of_rest_are_no_prose_and_code_below_them_is_code() -> None:
+    page = (
+        "Examples\n========\n\n.. _start:\n\n.. tab:: Unix\n\n   .. code-block:: console\n"
+        "      :linenos:\n\n      $ make\n      done\n\nRun it::\n\n    go\n      on\n\nEnd.\n\n"
+        ".. note:: Read this first.\n"
+    )
+    assert [(s.kind, s.text) for s in split_sentences(page)] == [
+        ("code", "      $ make\n      done"),
+        ("prose", "Run it::"),
+        ("code", "    go\n      on"),
+        ("prose", "End."),
+        ("prose", ".. note:: Read this first."),
+    ]
+    assert plain("Run it::") == "Run it:" and plain(".. note:: Read it.") == "Read it."
+    assert texts("std::vector\n\nis fast.") == ["std::vector", "is fast."]
+
+
+def test_what_a_directive_of_myst_holds_is_prose_and_code_in_it_is_code() -> None:
+    tab = "````{tab} Linux\n```\n~/.cache\n```\n\nOr elsewhere.\n````\n\n"
+    page = f"{tab}```{{pip-cli}}\n$ pip\n```\n\nEnd."
+    assert [(s.kind, s.text) for s in split_sentences(page)] == [
+        ("code", "```\n~/.cache\n```"),
+        ("prose", "Or elsewhere."),
+        ("code", "```{pip-cli}\n$ pip\n```"),
+        ("prose", "End."),
+    ]
+    assert texts("```{note}\nMind it.\n```\n\nEnd.") == ["Mind it.", "End."]
+
+
+def test_roles_and_links_of_rest_and_myst_keep_their_text() -> None:
+    assert plain(
+        "See {ref}`the guide <guide>`, :doc:`pip install` and `Docs <https://x.org>`_."
+    ) == ("See the guide, pip install and Docs.")
+    assert plain("`a < b` stays, as does ``x``.") == "`a < b` stays, as does ``x``."
+
+
+def test_columns_without_a_rule_have_a_head_where_numbers_stand_below_words() -> None:
+    page = "Country   day      night\nPoland    34 EUR   124 EUR\nNorway    75 EUR   139 EUR"
+    (table,) = find_tables(page, split_sentences(page))
+    assert table.is_headed and list(table.names) == ["Country", "day", "night"]
+    assert table.row(1) == "Country: Norway; day: 75 EUR; night: 139 EUR"
+    plain_rows = "Anna     Bremen\nBernd    Leeds\nClara    Oslo"
+    assert find_tables(plain_rows, split_sentences(plain_rows)) == []
