@@ -92,15 +92,14 @@ def test_a_table_stands_before_what_is_said_of_it() -> None:
 def test_a_section_is_shown_from_its_heading_where_little_stands_before_the_answer() -> None:
     page = "## size\n\nDefault: 8190\n\nLimits the header of a request.\n\n## other\n\nNothing."
     long = page.replace("Default: 8190", "Nobody reads all of this. " * 20)
-    got, without = (
-        answer_extractive(
-            "What limits the header of a request?",
-            [hit("Limits the header of a request.")],
-            embedder=WordEmbedder(),
-            read_around=lambda _, text=text: text,
-        ).text
-        for text in (page, long)
-    )
+    found = hit("Limits the header of a request.")
+
+    def shown(text: str) -> str:
+        question, embedder = "What limits the header of a request?", WordEmbedder()
+        read_around = dict.fromkeys([found.chunk_id], text).get
+        return answer_extractive(question, [found], embedder=embedder, read_around=read_around).text
+
+    got, without = shown(page), shown(long)
     assert got == "size\n\nDefault: 8190\n\n**Limits the header of a request.** [1]"
     assert without == "size\n\n**Limits the header of a request.** [1]"
 
