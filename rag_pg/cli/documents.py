@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pg.cli.remarks import tell_remarks
 from rag_pg.cli.versions import print_difference, print_text_at, print_versions
 from rag_pg.console import (
     Column,
@@ -20,7 +21,6 @@ from rag_pg.console import (
     failed,
     interruptible,
     listing,
-    note,
     open_collection,
     parsed_filter,
     parsed_object,
@@ -36,7 +36,7 @@ from rag_pg.errors import InvalidInput
 if TYPE_CHECKING:
     from rag_pg.client import Rag
     from rag_pg.ingest import Source
-    from rag_pg.types import AddReport, Document, Original, SyncReport
+    from rag_pg.types import Document, Original
 
 
 @command
@@ -79,6 +79,9 @@ def add(
             show_default="as the collection says",
         ),
     ] = None,
+    ocr: Annotated[
+        bool, typer.Option("--ocr", help="Read scanned pages of PDF files by tesseract.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
@@ -96,10 +99,9 @@ def add(
             exclude=exclude or (),
             keys=keys,
             keep_original=keep_original,
+            ocr=ocr,
         )
-    remarks = _remarks(report)
-    for uri, removed in report.removed_characters.items():
-        note(f"{uri}: {removed} unreadable characters were removed")
+    remarks = tell_remarks(report)
     state = "searchable" if wait else "queued"
     write_result(
         f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
@@ -130,6 +132,9 @@ def sync(
         list[str] | None,
         typer.Option("--set", help="An option of the location: depth=1; repeatable."),
     ] = None,
+    ocr: Annotated[
+        bool, typer.Option("--ocr", help="Read scanned pages of PDF files by tesseract.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
@@ -158,10 +163,11 @@ def sync(
                 location,
                 progress=progress,
                 exclude=exclude or (),
+                ocr=ocr,
                 dry_run=dry_run,
                 options=options,
             )
-        remarks = _remarks(report)
+        remarks = tell_remarks(report)
         broken = bool(report.failures)
         would = "would be " if dry_run else ""
         if dry_run and not as_json.get():
@@ -304,22 +310,6 @@ def _write_original(original: Original, output: Path | None) -> None:
         raise InvalidInput(f"{path} is there already; name another file with -o")
     path.write_bytes(original.data)
     write_message((f"{path}: {original.size} bytes, sha256 {original.sha256}", "dim"))
-
-
-def _remarks(report: AddReport | SyncReport) -> dict[str, Any]:
-    """Tell what failed, was skipped and left out; return it for --json."""
-    for failure in report.failures:
-        failed(str(failure))
-    for remark in report.notes:
-        note(remark)
-    if report.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items()))
-        note(f"skipped: {kinds}")
-    return {
-        "failed": len(report.failures),
-        "skipped": dict(report.skipped),
-        "failures": [{"uri": one.uri, "error": one.error} for one in report.failures],
-    }
 
 
 def _pairs(text: str | None) -> dict[str, str]:

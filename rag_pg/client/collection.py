@@ -140,6 +140,7 @@ class Collection:
         exclude: Sequence[str] = (),
         keys: Mapping[str, str] | None = None,
         keep_original: bool | None = None,
+        ocr: bool = False,
         dry_run: bool = False,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
@@ -157,6 +158,8 @@ class Collection:
                 {"id": "uri", "text": "content"}.
             keep_original: store the files themselves, too, for `original`; up to 100 MB each; None:
                 as the collection says, see `alter`.
+            ocr: read pages of PDF files that are only images by tesseract, where it is installed,
+                in the collection's language: seconds a page. The metadata then have ocr: true.
             dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
@@ -167,6 +170,7 @@ class Collection:
             metadata=metadata or {},
             exclude=exclude,
             keep_original=self.info.keep_original if keep_original is None else keep_original,
+            ocr=self.info.language if ocr else "",
         )
         remarks = Remarks()
         if dry_run:
@@ -206,6 +210,7 @@ class Collection:
         wait: bool = True,
         progress: Report | None = None,
         exclude: Sequence[str] = (),
+        ocr: bool = False,
         dry_run: bool = False,
         options: Mapping[str, Any] | None = None,
     ) -> SyncReport:
@@ -215,11 +220,16 @@ class Collection:
         Args:
             location: a folder, or an address: s3://bucket/handbook/,
                 https://docs.example.com/, git+https://host/repository.git@v1#docs.
+            ocr: see `add`.
             options: of the location's kind, see docs/guides/sources.md; never a credential.
         Raises: InvalidInput, LocationUnavailable (it cannot be listed: nothing is deleted).
         """
         settings = self.rag.settings
-        limits = Limits(max_bytes=settings.max_file_bytes, exclude=exclude)
+        limits = Limits(
+            max_bytes=settings.max_file_bytes,
+            exclude=exclude,
+            ocr=self.info.language if ocr else "",
+        )
         network = Network(private_hosts=frozenset(settings.private_hosts))
         return sync_location(
             self.rag.database,

@@ -38,9 +38,10 @@ Source = Single | Iterator[Single]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
-    """How sources are read; see `Collection.add`."""
+    """How sources are read; see `Collection.add`. ocr: see `load_file`."""
 
     max_bytes: int
+    ocr: str = ""
     keys: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     exclude: Sequence[str] = ()
@@ -252,7 +253,11 @@ def _load(source: str | Path | Read | Stream, reading: Reading, remarks: Remarks
     if isinstance(source, Read):
         yield source
         return
-    options: dict[str, Any] = {"max_bytes": reading.max_bytes, "keys": reading.keys}
+    options: dict[str, Any] = {
+        "max_bytes": reading.max_bytes,
+        "keys": reading.keys,
+        "ocr": reading.ocr,
+    }
     if isinstance(source, Stream):
         data = source.file.read(reading.max_bytes + 1)
         yield from read_documents(Path(source.uri), source.uri, data, **options)

@@ -56,7 +56,7 @@ _RST_TITLE = re.compile(
 _RST_ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`")
 
 
-def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
+def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES, ocr: str = "") -> Loaded:
     """Read a file and return its text, with \\n as line end.
 
     Text is UTF-8, or UTF-16 or UTF-32 with a byte order mark; an HTML page may also have the
@@ -66,15 +66,22 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
 
     Args:
         max_bytes: the largest size that is read.
+        ocr: the language, as a collection names it, in which pages of a PDF file that are only
+            images are read by tesseract; "": they are not.
     Raises: UnsupportedFile (type, binary, encoding, a library that is missing), InvalidInput
         (missing, unreadable, too large, empty). The message is one line: what is wrong, and what to
         do.
     """
-    return _loaded(path, uri, _bytes(path, max_bytes))
+    return _loaded(path, uri, _bytes(path, max_bytes), ocr)
 
 
 def load_bytes(
-    name: str, data: bytes, uri: str | None = None, *, max_bytes: int = MAX_FILE_BYTES
+    name: str,
+    data: bytes,
+    uri: str | None = None,
+    *,
+    max_bytes: int = MAX_FILE_BYTES,
+    ocr: str = "",
 ) -> Loaded:
     """Return the text of an upload: as `load_file`, of bytes; the suffix of `name` gives the type.
 
@@ -82,10 +89,11 @@ def load_bytes(
 
     Args:
         uri: None: the name is the uri, too.
+        ocr: see `load_file`.
     Raises: as load_file.
     """
     _check(Path(name), len(data), max_bytes)
-    return _loaded(Path(name), uri or name, data)
+    return _loaded(Path(name), uri or name, data, ocr)
 
 
 def load_documents(
@@ -94,18 +102,19 @@ def load_documents(
     *,
     max_bytes: int = MAX_FILE_BYTES,
     keys: Mapping[str, str] | None = None,
+    ocr: str = "",
 ) -> Iterator[Loaded | LoadFailure | Skipped]:
     """Yield the documents of a file, one unless it holds several records, and what failed.
 
     keys: what a record's own keys are called here, e.g. {"id": "uri", "text": "content"}; a table's
-    rows are records then.
+    rows are records then. ocr: see `load_file`.
     """
     try:
         data = _bytes(path, max_bytes)
     except InvalidInput as exc:
         yield LoadFailure(uri=uri, path=path, error=str(exc))
     else:
-        yield from read_documents(path, uri, data, max_bytes=max_bytes, keys=keys)
+        yield from read_documents(path, uri, data, max_bytes=max_bytes, keys=keys, ocr=ocr)
 
 
 def read_documents(
@@ -115,6 +124,7 @@ def read_documents(
     *,
     max_bytes: int = MAX_FILE_BYTES,
     keys: Mapping[str, str] | None = None,
+    ocr: str = "",
 ) -> Iterator[Loaded | LoadFailure | Skipped]:
     """Yield the documents in the bytes of a file; `path` gives its type, and its name in errors."""
     try:
@@ -124,7 +134,7 @@ def read_documents(
             return
         records = _records(path, data, keys or {})
         if records is None:
-            yield _loaded(path, uri, data)
+            yield _loaded(path, uri, data, ocr)
             return
         for record in records:
             if isinstance(record, str):
@@ -167,10 +177,10 @@ def _with_note(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | 
         yield record
 
 
-def _loaded(path: Path, uri: str, data: bytes, depth: int = 0) -> Loaded:
+def _loaded(path: Path, uri: str, data: bytes, ocr: str, depth: int = 0) -> Loaded:
     suffix = path.suffix.lower()
     try:
-        loaded = _parse(uri, suffix, data, depth)
+        loaded = _parse(uri, suffix, data, ocr, depth)
     except InvalidInput as exc:
         raise type(exc)(f"{display_path(path)} {exc}") from exc
     if not loaded.content.strip():
@@ -239,11 +249,11 @@ def _text(data: bytes, suffix: str) -> Decoded:
 # --- content -------------------------------------------------------------------------------------
 
 
-def _parse(uri: str, suffix: str, data: bytes, depth: int) -> Loaded:
+def _parse(uri: str, suffix: str, data: bytes, ocr: str, depth: int) -> Loaded:
     if suffix in OFFICE:
         from rag_pg.load.office import load_office
 
-        office = load_office(data, suffix)
+        office = load_office(data, suffix, ocr)
         content, removed = clean_text(office.content)
         return Loaded(
             uri=uri,
@@ -252,14 +262,14 @@ def _parse(uri: str, suffix: str, data: bytes, depth: int) -> Loaded:
             media_type="text/markdown",
             metadata=office.metadata,
             removed=removed,
-            notes=hidden_note(office.hidden),
+            notes=(*office.notes, *hidden_note(office.hidden)),
         )
     if suffix == ".eml":
         from rag_pg.load.mail import load_mail
 
         def read(name: str, attached: bytes) -> Loaded:
             _check(Path(name), len(attached), MAX_FILE_BYTES)
-            return _loaded(Path(name), name, attached, depth + 1)
+            return _loaded(Path(name), name, attached, ocr, depth + 1)
 
         if depth > _DEEPEST:
             raise InvalidInput(f"is a mail in {_DEEPEST} others; open it by itself")

@@ -4,28 +4,21 @@ by the libraries of the extra rag-pg[files]."""
 from __future__ import annotations
 
 import io
-import logging
 import re
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_pg.errors import UnsupportedFile
 from rag_pg.load.packages import read_epub, read_odt
-from rag_pg.load.tables import _cell, _line, rows_as_list
+from rag_pg.load.pdf import read_pdf
+from rag_pg.load.tables import _cell, _line, rows_as_list, rows_as_table
 
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_MANY = 4  # pages from which on a head is told from text
-_MOST_PAGES = 0.6  # of the pages have a running head
-_NUMBERED = re.compile(
-    r"\W*(?:(?:page|p|seite|s|página|pag|pagina|стр)\W+)?(\d{1,6})(?:\W*(?:of|von|de|sur|/)\W*\d+)?\W*",
-    re.IGNORECASE,
-)
 _BEHIND = ("shd", "highlight")
 _LEVEL = re.compile(r"heading (\d)", re.IGNORECASE)
 
@@ -38,14 +31,16 @@ class Office:
     title: str = ""
     hidden: int = 0  # characters of hidden text that was left out
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 _Reader = Callable[[io.BytesIO], Office]
 
 
-def load_office(data: bytes, suffix: str) -> Office:
+def load_office(data: bytes, suffix: str, ocr: str = "") -> Office:
     """Return the text of a .pdf, .docx, .pptx, .xlsx, .odt or .epub file.
 
+    ocr: see `load_file`.
     Raises: UnsupportedFile (the library is missing, the file is damaged, encrypted or without
     text); the message does not name the file.
     """
@@ -54,7 +49,8 @@ def load_office(data: bytes, suffix: str) -> Office:
             _check_size(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the libraries' remarks on odd files
-            return _READERS[suffix](io.BytesIO(data))
+            file = io.BytesIO(data)
+            return _pdf(file, ocr) if suffix == ".pdf" else _READERS[suffix](file)
     except UnsupportedFile:
         raise
     except ImportError as exc:
@@ -69,60 +65,24 @@ def load_office(data: bytes, suffix: str) -> Office:
         ) from exc
 
 
-def _pdf(file: io.BytesIO) -> Office:
+def _pdf(file: io.BytesIO, ocr: str) -> Office:
     """Each page is a section, so that a chunk's heading says on which page it stands."""
-    from pypdf import PdfReader
-
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    reader = PdfReader(file)
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise UnsupportedFile("is encrypted: remove its password first")
-    texts = [
-        [line.strip() for line in page.extract_text().strip().splitlines()] for page in reader.pages
-    ]
-    if not any(map(any, texts)) and texts:
-        raise UnsupportedFile(
-            f"has no text on its {len(texts)} pages, only images: run OCR over it first, "
-            "for example ocrmypdf"
-        )
+    found = read_pdf(file.getvalue(), ocr)
     pages = []
-    for number, lines in enumerate(_without_running_heads(texts), 1):
+    for number, lines in enumerate(found.pages, 1):
         if text := "\n".join(lines).strip():
             pages.append(f"# Page {number}\n\n{_no_heading(text)}")
-    about = reader.metadata
     return Office(
         content="\n\n".join(pages),
-        title=_line(about.title if about else None),
+        title=found.title,
+        hidden=found.hidden,
+        notes=found.notes,
         metadata={
-            "pages": len(reader.pages),
-            **_kept({"author": about.author if about else None}),
+            "pages": len(found.pages),
+            **_kept({"author": found.author}),
+            **({"ocr": True} if found.ocr else {}),
         },
     )
-
-
-def _without_running_heads(pages: list[list[str]]) -> list[list[str]]:
-    """Return the lines of pages; a line that stands at the top or foot of most of them, or is
-    the number of the page there, only where it stands first."""
-    if len(pages) < _MANY:
-        return pages
-    for ends in (slice(0, 2), slice(-2, None)):
-        named = [[_head(line, n) for line in page[ends]] for n, page in enumerate(pages)]
-        found = [{head for head in heads if head} for heads in named]
-        counts = Counter(head for heads in found for head in heads)
-        common = {head for head, count in counts.items() if count > _MOST_PAGES * len(pages)}
-        seen: set[str] = set()
-        for page, names, heads in zip(pages, named, found, strict=True):
-            again = heads & common & seen
-            seen |= heads
-            pairs = zip(page[ends], names, strict=True)
-            page[ends] = [line for line, name in pairs if name not in again]
-    return pages
-
-
-def _head(line: str, page: int) -> str:
-    """A line as it stands on other pages, too: numbers that count the pages are the same."""
-    found = _NUMBERED.fullmatch(line) if len(line) <= 40 else None
-    return f"{int(found[1]) - page}. page" if found else line
 
 
 def _docx(file: io.BytesIO) -> Office:
@@ -134,7 +94,7 @@ def _docx(file: io.BytesIO) -> Office:
     blocks, hidden = list[str](), 0
     for block in document.iter_inner_content():
         if isinstance(block, Table):
-            blocks.append(_table([[cell.text for cell in row.cells] for row in block.rows]))
+            blocks.append(rows_as_table([[cell.text for cell in row.cells] for row in block.rows]))
             continue
         style = str(block.style.name if block.style else "")
         level = 1 if style == "Title" else int(m[1]) if (m := _LEVEL.match(style)) else 0
@@ -251,7 +211,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
         elif getattr(shape, "has_chart", False):
             yield _chart(shape.chart)
         elif getattr(shape, "has_table", False):
-            yield _table([[cell.text for cell in row.cells] for row in shape.table.rows])
+            yield rows_as_table([[cell.text for cell in row.cells] for row in shape.table.rows])
 
 
 def _chart(chart: Any) -> str:
@@ -272,7 +232,7 @@ def _chart(chart: Any) -> str:
         for n in range(count):
             cells = (_cell(v[n]) if n < len(v) else "" for v in values)
             rows.append([labels[n] if n < len(labels) else str(n + 1), *cells])
-        tables.append(_table(rows))
+        tables.append(rows_as_table(rows))
     return "\n\n".join(filter(None, tables))
 
 
@@ -303,24 +263,12 @@ def _package(read: Callable[[zipfile.ZipFile], tuple[str, str, str]]) -> _Reader
 
 
 _READERS: dict[str, _Reader] = {
-    ".pdf": _pdf,
     ".docx": _docx,
     ".pptx": _pptx,
     ".xlsx": _xlsx,
     ".odt": _package(read_odt),
     ".epub": _package(read_epub),
 }
-
-
-# --- tables --------------------------------------------------------------------------------------
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [" | ".join(_cell(cell).replace("|", "\\|") for cell in row) for row in rows]
-    if not any(line.strip(" |") for line in lines):
-        return ""
-    rule = " | ".join("---" for _ in rows[0])
-    return "\n".join(f"| {line} |" for line in (lines[0], rule, *lines[1:]))
 
 
 # --- shared --------------------------------------------------------------------------------------

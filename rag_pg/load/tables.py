@@ -1,4 +1,4 @@
-"""Rows of a table as a Markdown list."""
+"""Rows of a table as a Markdown list or table."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     if names and not items:
         items = ["- " + "; ".join(filter(None, names))]
     return "\n".join(items)
+
+
+def rows_as_table(rows: Sequence[Sequence[object]]) -> str:
+    """Return rows, the first of which names the columns, as a table, "" where there is nothing."""
+    lines = [" | ".join(_cell(cell).replace("|", "\\|") for cell in row) for row in rows]
+    if not any(line.strip(" |") for line in lines):
+        return ""
+    rule = " | ".join("---" for _ in rows[0])
+    return "\n".join(f"| {line} |" for line in (lines[0], rule, *lines[1:]))
 
 
 def _cell(value: object) -> str:

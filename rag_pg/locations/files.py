@@ -73,7 +73,7 @@ class Files:
                 yield uri
                 continue
             tag = _tag(info)
-            if is_same(known.get(uri), tag):
+            if is_same(known.get(uri), tag, self._limits):
                 yield Unchanged(uri=uri)
                 continue
             try:
@@ -82,7 +82,7 @@ class Files:
                 error = f"cannot be read: {_reason(exc)}; it is tried again by the next sync"
                 yield LoadFailure(uri=uri, error=error)
                 continue
-            state = state_of(tag) if tag else None
+            state = state_of(tag, self._limits) if tag else None
             if not data:
                 yield Skipped(uri=uri, reason="empty")
             else:

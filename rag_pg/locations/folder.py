@@ -45,11 +45,12 @@ class Folder:
             yield from [Skipped(uri=self.prefix, reason=reason)] * count
         for path, uri in found.files:
             tag = _tag(path)
-            if is_same(known.get(uri), tag):
+            if is_same(known.get(uri), tag, self._limits):
                 yield Unchanged(uri=uri)
                 continue
-            state = state_of(tag) if tag else None
-            for item in load_documents(path, uri, max_bytes=self._limits.max_bytes):
+            state = state_of(tag, self._limits) if tag else None
+            limits = self._limits
+            for item in load_documents(path, uri, max_bytes=limits.max_bytes, ocr=limits.ocr):
                 yield noted(item, uri, state)
 
 

@@ -79,7 +79,7 @@ class Repository:
                 uri = choice.of(path)
                 if isinstance(uri, LoadFailure | Skipped):
                     yield uri
-                elif uri and is_same(known.get(uri), blob):
+                elif uri and is_same(known.get(uri), blob, self._limits):
                     yield Unchanged(uri=uri)
                 elif uri:
                     wanted.append((blob, path, uri))
@@ -87,7 +87,7 @@ class Repository:
             for blob, path, uri in wanted:
                 data = self._git(folder, "cat-file", "blob", blob)
                 if data:
-                    state = state_of(blob)
+                    state = state_of(blob, self._limits)
                     yield from read_object(path, uri, data, self._limits, state, commit=commit)
                 else:
                     yield Skipped(uri=uri, reason="empty")

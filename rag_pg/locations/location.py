@@ -39,19 +39,23 @@ class Location(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """max_bytes: of one object. exclude: patterns as in .gitignore."""
+    """max_bytes: of one object. exclude: patterns as in .gitignore. ocr: see `load_file`."""
 
     max_bytes: int
+    ocr: str = ""
     exclude: Sequence[str] = ()
 
 
-def state_of(tag: str, **others: object) -> dict[str, Any]:
-    """Return what is noted of bytes that were read: another release may read more out of them."""
-    return {"tag": tag, "release": __version__, **others}
+def state_of(tag: str, limits: Limits, **others: object) -> dict[str, Any]:
+    """Return what is noted of bytes that were read: another release, or OCR, may read more out of
+    them."""
+    return {"tag": tag, "release": __version__, "ocr": bool(limits.ocr), **others}
 
 
-def is_same(state: State | None, tag: str) -> bool:
-    return bool(tag and state and (state.get("tag"), state.get("release")) == (tag, __version__))
+def is_same(state: State | None, tag: str, limits: Limits) -> bool:
+    if not tag or not state or (limits.ocr and not state.get("ocr")):
+        return False
+    return (state.get("tag"), state.get("release")) == (tag, __version__)
 
 
 def noted(item: Item, uri: str, state: State | None, **metadata: str) -> Item:
@@ -69,7 +73,7 @@ def read_object(
     name: str, uri: str, data: bytes, limits: Limits, state: State | None, **metadata: str
 ) -> Iterator[Item]:
     """Yield the documents in an object's bytes; the suffix of `name` says what it is."""
-    for item in read_documents(Path(name), uri, data, max_bytes=limits.max_bytes):
+    for item in read_documents(Path(name), uri, data, max_bytes=limits.max_bytes, ocr=limits.ocr):
         yield noted(item, uri, state, **metadata)
 
 

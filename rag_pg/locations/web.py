@@ -163,7 +163,7 @@ class Website:
 
         def conditions(address: str) -> dict[str, str]:
             state = known.get(address) or {}
-            if not is_same(state, str(state.get("tag"))):
+            if not is_same(state, str(state.get("tag")), self._limits):
                 return {}
             names = {"etag": "If-None-Match", "modified": "If-Modified-Since"}
             return {header: state[name] for name, header in names.items() if state.get(name)}
@@ -217,7 +217,7 @@ class Website:
         ]
 
     def _items(self, page: Page, uri: str, state: State, links: list[str]) -> Iterator[Item]:
-        if page.status == 304 or is_same(state, sha256(page.data).hexdigest()):
+        if page.status == 304 or is_same(state, sha256(page.data).hexdigest(), self._limits):
             yield Unchanged(uri=uri)
             return
         if not page.data:
@@ -233,6 +233,7 @@ class Website:
             return
         noted = state_of(
             sha256(page.data).hexdigest(),
+            self._limits,
             etag=page.headers.get("etag"),
             modified=page.headers.get("last-modified"),
             links=links,

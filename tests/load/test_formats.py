@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
+from pdfs import pdf_of
 
 from rag_pg.chunk.grammars import CUT_BY_FUNCTION
 from rag_pg.chunk.pages import pages_of
@@ -42,34 +43,12 @@ def refused(name: str, data: bytes) -> str:
 
 
 def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
-    """A PDF of lines of text, written with pypdf's own objects."""
-    from pypdf import PdfWriter
-    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
-
-    writer = PdfWriter()
-    font = DictionaryObject(
-        {
-            NameObject("/Type"): NameObject("/Font"),
-            NameObject("/Subtype"): NameObject("/Type1"),
-            NameObject("/BaseFont"): NameObject("/Helvetica"),
-        }
+    """A PDF of lines of text."""
+    shown = (
+        "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n") if line) for text in pages
     )
-    for text in pages:
-        page = writer.add_blank_page(300, 300)
-        lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n") if line)
-        stream = DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 20 250 Td {lines}ET".encode())
-        page[NameObject("/Resources")] = DictionaryObject(
-            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
-        )
-        page[NameObject("/Contents")] = writer._add_object(stream)
-    if title:
-        writer.add_metadata({"/Title": title, "/Author": "Ann"})
-    if password:
-        writer.encrypt(password, algorithm="RC4-128")
-    file = io.BytesIO()
-    writer.write(file)
-    return file.getvalue()
+    streams = [f"BT /F1 12 Tf 20 250 Td {lines}ET" for lines in shown]
+    return pdf_of(*streams, size=(300, 300), title=title, password=password)
 
 
 def test_running_heads_of_a_pdf_are_written_once() -> None:
@@ -113,7 +92,9 @@ def test_a_pdf_that_cannot_be_read_says_why() -> None:
     assert "report.pdf is no .pdf file that can be read" in refused(
         "report.pdf", b"%PDF-1.4 broken"
     )
-    assert "has no text on its 1 pages, only images: run OCR" in refused("scan.pdf", pdf(""))
+    assert "has no text on its 1 pages, only images: add it with ocr=True" in refused(
+        "scan.pdf", pdf("")
+    )
     assert "is encrypted: remove its password" in refused("secret.pdf", pdf("x", password="key"))
     assert read("open.pdf", pdf("text")).title == "open"
     assert read("open.pdf", pdf("text", title="(anonymous)")).title == "open"

@@ -1,0 +1,367 @@
+"""PDF files: the lines of each page in the order in which a reader reads them."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from rag_pg.errors import UnsupportedFile
+from rag_pg.load.ocr import DPI, read_page
+from rag_pg.load.tables import _line, rows_as_table
+
+_PDFIUM = threading.Lock()  # it is not made for several threads
+_MANY = 4  # pages from which on a head is told from text
+_MOST_PAGES = 0.6  # of the pages have a running head
+_NUMBERED = re.compile(
+    r"\W*(?:(?:page|p|seite|s|página|pag|pagina|стр)\W+)?(\d{1,6})(?:\W*(?:of|von|de|sur|/)\W*\d+)?\W*",
+    re.IGNORECASE,
+)
+_SHARED = 0.3  # of their heights that two pieces of a row share at least
+_ROWS = 5  # of lines that share their height, from which on a gutter is told from wide spaces
+_COLUMNS = 4  # beside each other at most
+_PROSE = 15, 3  # characters and words of a line of a column, unlike the cell of a table
+_FULL = 0.75  # of the widest line of a column; half of its lines are at least as wide
+_RULES = range(3, 20_000)  # across, and as many down, may rule a table; more are a drawing
+_MOST_PIXELS = 40_000_000  # of one page; larger ones are rendered smaller
+_RULE = 8  # points that a line of a table has at least
+_PALE = 250  # of 255 in red, green and blue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pdf:
+    """Lines by page; hidden: characters that were left out; ocr: whether pages were read by it."""
+
+    pages: Sequence[Sequence[str]]
+    title: str
+    author: str
+    hidden: int
+    ocr: bool
+    notes: Sequence[str]
+
+
+class _Box(NamedTuple):
+    """Where something stands, in points from the lower left corner."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+    def holds(self, other: _Box) -> bool:
+        """Whether the middle of another lies in it."""
+        x, y = (other.left + other.right) / 2, (other.bottom + other.top) / 2
+        return self.left <= x <= self.right and self.bottom <= y <= self.top
+
+    def joined(self, other: _Box) -> _Box:
+        (a, b, c, d), (e, f, g, h) = self, other
+        return _Box(min(a, e), min(b, f), max(c, g), max(d, h))
+
+
+def read_pdf(data: bytes, ocr: str) -> Pdf:
+    """Read a PDF file by pypdf; pages with columns, ruled tables or hidden text by where their
+    pieces stand; pages without text by OCR in the language `ocr`, unless that is "".
+
+    Raises: UnsupportedFile (encrypted, without text).
+    """
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    logging.getLogger("pdfminer").setLevel(logging.CRITICAL)
+    reader = PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnsupportedFile("is encrypted: remove its password first")
+    notes: list[str] = []
+    with closing(_Layout(data)) as layout:
+        try:
+            found = [layout.read(number) for number in range(len(reader.pages))]
+        except layout.Damaged as exc:
+            found = [_Found()] * len(reader.pages)
+            notes.append(f"it is damaged ({exc}): columns and tables are not told apart")
+        pages = [
+            [line.strip() for line in one.lines or page.extract_text().strip().splitlines()]
+            for one, page in zip(found, reader.pages, strict=True)
+        ]
+        scanned = [n for n, lines in enumerate(pages) if not any(lines)]
+        for number in scanned if ocr else ():
+            pages[number] = read_page(layout.picture(number), ocr)
+    if scanned and not any(map(any, pages)):
+        remedy = "add it with ocr=True (--ocr), or run OCR over it first, for example ocrmypdf"
+        raise UnsupportedFile(
+            f"has no text on its {len(pages)} pages, only images: "
+            + ("tesseract finds none in them" if ocr else remedy)
+        )
+    if not ocr and (pictures := [n + 1 for n in scanned if found[n].pictures]):
+        notes.append(
+            f"{len(pictures)} of {len(pages)} pages, the first page {pictures[0]}, are only images;"
+            " add it with ocr=True (--ocr)"
+        )
+    about = reader.metadata
+    return Pdf(
+        pages=_without_running_heads(pages),
+        title=_line(about.title if about else None),
+        author=_line(about.author if about else None),
+        hidden=sum(one.hidden for one in found),
+        ocr=bool(ocr) and any(map(any, (pages[n] for n in scanned))),
+        notes=notes,
+    )
+
+
+# --- running heads -------------------------------------------------------------------------------
+
+
+def _without_running_heads(pages: list[list[str]]) -> list[list[str]]:
+    """Return the lines of pages; a line that stands at the top or foot of most of them, or is
+    the number of the page there, only where it stands first."""
+    if len(pages) < _MANY:
+        return pages
+    for ends in (slice(0, 2), slice(-2, None)):
+        named = [[_head(line, n) for line in page[ends]] for n, page in enumerate(pages)]
+        found = [{head for head in heads if head} for heads in named]
+        counts = Counter(head for heads in found for head in heads)
+        common = {head for head, count in counts.items() if count > _MOST_PAGES * len(pages)}
+        seen: set[str] = set()
+        for page, names, heads in zip(pages, named, found, strict=True):
+            again = heads & common & seen
+            seen |= heads
+            pairs = zip(page[ends], names, strict=True)
+            page[ends] = [line for line, name in pairs if name not in again]
+    return pages
+
+
+def _head(line: str, page: int) -> str:
+    """A line as it stands on other pages, too: numbers that count the pages are the same. A row of
+    a table is none."""
+    found = _NUMBERED.fullmatch(line) if len(line) <= 40 else None
+    return f"{int(found[1]) - page}. page" if found else "" if line.startswith("|") else line
+
+
+# --- layout --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """lines: of a page that is not read as it was written, else none."""
+
+    lines: Sequence[str] = field(default=())
+    hidden: int = 0
+    pictures: bool = False
+
+
+class _Layout:
+    """Where the texts and rules of a PDF file stand, by pdfium; its ruled tables by pdfplumber."""
+
+    def __init__(self, data: bytes) -> None:
+        import pypdfium2
+
+        self.Damaged = pypdfium2.PdfiumError
+        self._data = data
+        self._opened: Any = None
+        self._plumber: Any = None
+
+    def close(self) -> None:
+        with _PDFIUM:
+            if self._opened is not None:
+                self._opened.close()
+        if self._plumber is not None:
+            self._plumber.close()
+
+    def _page(self, number: int) -> Any:
+        import pypdfium2
+
+        if self._opened is None:
+            self._opened = pypdfium2.PdfDocument(self._data)
+        return closing(self._opened[number])
+
+    def picture(self, number: int) -> bytes:
+        """A page as a picture in grey (PGM)."""
+        with _PDFIUM, self._page(number) as page:
+            width, height = page.get_size()
+            scale = min(DPI / 72, (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
+            with closing(page.render(scale=scale, grayscale=True)) as bitmap:
+                pixels = bitmap.to_numpy()
+                picture: bytes = (
+                    b"P5 %d %d 255\n" % (pixels.shape[1], pixels.shape[0]) + pixels.tobytes()
+                )
+                return picture
+
+    def read(self, number: int) -> _Found:
+        with (
+            _PDFIUM,
+            self._page(number) as page,
+            closing(page.get_textpage()) as text,
+        ):
+            pale, rules, pictures = _drawn(page)
+            boxes = [_Box(*text.get_rect(n)) for n in range(text.count_rects())]
+            unseen = {box for box in boxes if any(one.holds(box) for one in pale)}
+            hidden = sum(len(text.get_text_bounded(*box).strip()) for box in unseen)
+            if page.get_rotation():
+                return _Found(pictures=pictures)
+            at_origin = page.get_mediabox()[:2] == (0, 0)
+            tables = self._tables(number) if rules in _RULES and at_origin else {}
+            rows = _rows(
+                box
+                for box in boxes
+                if box not in unseen and not any(table.holds(box) for table in tables)
+            )
+            beside = [row for row in rows if len(row) > 1]
+            if not (tables or hidden or len(beside) >= _ROWS):
+                return _Found(pictures=pictures)
+            texts = {box: _text(text, box) for row in rows for box in row}
+        gutters = _gutters(beside, texts)
+        if not (gutters or tables or hidden):
+            return _Found(pictures=pictures)
+        lines = [*_in_order(rows, texts, tables, gutters)]
+        return _Found(lines=lines or [""], hidden=hidden, pictures=pictures)
+
+    def _tables(self, number: int) -> dict[_Box, str]:
+        import pdfplumber
+
+        if self._plumber is None:
+            self._plumber = pdfplumber.PDF(io.BytesIO(self._data))
+        page, found = self._plumber.pages[number], {}
+        for table in page.find_tables():
+            rows = [[_line(cell) for cell in row] for row in table.extract()]
+            filled = sum(bool(cell) for row in rows for cell in row)
+            if len(rows) > 1 and len(rows[0]) > 1 and filled * 2 >= len(rows) * len(rows[0]):
+                left, top, right, bottom = table.bbox
+                box = _Box(left, page.height - bottom, right, page.height - top)
+                found[box] = rows_as_table(rows)
+        page.close()  # what it keeps of its characters
+        return found
+
+
+def _drawn(page: Any) -> tuple[list[_Box], int, bool]:
+    """Return where a page has texts that are white, or not painted, with nothing dark behind; how
+    many lines it has across and down, of which there are fewer; and whether it has pictures."""
+    from pypdfium2 import raw
+
+    grounds, pale, across, down, pictures = list[_Box](), list[_Box](), 0, 0, False
+    for one in page.get_objects():
+        if one.type == raw.FPDF_PAGEOBJ_TEXT:
+            mode = raw.FPDFTextObj_GetTextRenderMode(one)
+            if mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or _is_pale(one):
+                pale.append(_Box(*one.get_bounds()))
+            continue
+        pictures = pictures or one.type == raw.FPDF_PAGEOBJ_IMAGE
+        box = _Box(*one.get_bounds())
+        if one.type == raw.FPDF_PAGEOBJ_PATH:
+            lines = max(1, raw.FPDFPath_CountSegments(one) // 4)
+            across += lines * (box.right - box.left > _RULE)
+            down += lines * (box.height > _RULE)
+            filled, stroked = raw.c_int(), raw.c_int()
+            raw.FPDFPath_GetDrawMode(one, filled, stroked)
+            if not filled.value or _is_pale(one):
+                continue
+        if len(grounds) < _RULES.stop:
+            grounds.append(box)
+    unseen = [box for box in pale if not any(ground.holds(box) for ground in grounds)]
+    return unseen, min(across, down), pictures
+
+
+def _is_pale(one: Any) -> bool:
+    from pypdfium2 import raw
+
+    color = [raw.c_uint() for _ in range(4)]
+    known = raw.FPDFPageObj_GetFillColor(one, *color)
+    red, green, blue, solid = (part.value for part in color)
+    return bool(known) and (min(red, green, blue) >= _PALE or solid == 0)
+
+
+def _text(text: Any, box: _Box) -> str:
+    found = str(text.get_text_bounded(*box)).replace("\ufffe", "-").replace("\x02", "-")
+    return " ".join(found.split())
+
+
+def _rows(boxes: Iterable[_Box]) -> list[list[_Box]]:
+    """Return pieces of text by rows, from the top, each from the left; neighbours are one."""
+    rows: list[list[_Box]] = []
+    whole = _Box(0, 0, 0, 0)  # of the last row
+    for box in sorted(boxes, key=lambda b: (-(b.bottom + b.top), b.left)):
+        shared = min(box.top, whole.top) - max(box.bottom, whole.bottom)
+        if rows and shared > _SHARED * min(box.height, whole.height):
+            rows[-1].append(box)
+            whole = whole.joined(box)
+        else:
+            rows.append([box])
+            whole = box
+    return [_joined(sorted(row)) for row in rows]
+
+
+def _joined(row: Sequence[_Box]) -> list[_Box]:
+    joined = [row[0]]
+    for box in row[1:]:
+        if box.left - joined[-1].right < max(box.height, joined[-1].height):
+            joined[-1] = joined[-1].joined(box)
+        else:
+            joined.append(box)
+    return joined
+
+
+def _gutters(rows: Sequence[Sequence[_Box]], texts: dict[_Box, str]) -> list[float]:
+    """Return where the gutters between columns of prose stand, from the left."""
+    gaps = [(a, b) for row in rows for a, b in pairwise(row)]
+    found: list[float] = []
+    while len(gaps) >= _ROWS and len(found) < _COLUMNS - 1:
+        middles = [(a.right + b.left) / 2 for a, b in gaps]
+        beside = max(([(a, b) for a, b in gaps if a.right < x < b.left] for x in middles), key=len)
+        gaps = [gap for gap in gaps if gap not in beside]
+        if len(beside) < _ROWS:
+            break
+        left, right = zip(*beside, strict=True)
+        if _is_prose(left, texts) and _is_prose(right, texts):
+            found.append((max(b.right for b in left) + min(b.left for b in right)) / 2)
+    return sorted(found)
+
+
+def _is_prose(lines: Sequence[_Box], texts: dict[_Box, str]) -> bool:
+    characters, words = _PROSE
+    widths = [line.right - line.left for line in lines]
+    return (
+        median(len(texts[line]) for line in lines) >= characters
+        and median(len(texts[line].split()) for line in lines) >= words
+        and median(widths) >= _FULL * max(widths)
+    )
+
+
+def _in_order(
+    rows: Sequence[Sequence[_Box]],
+    texts: dict[_Box, str],
+    tables: dict[_Box, str],
+    gutters: Sequence[float],
+) -> Iterator[str]:
+    """Yield the lines of a page: columns one after the other, down to what stands across them."""
+    items = [(row[0].top, row) for row in rows] + [(table.top, [table]) for table in tables]
+    columns: list[list[str]] = [[] for _ in range(len(gutters) + 1)]
+    for _, row in sorted(items, key=lambda item: -item[0]):
+        parts: dict[int, list[str]] = {}
+        for box in row:
+            column = sum(x < (box.left + box.right) / 2 for x in gutters)
+            across = any(box.left < x < box.right for x in gutters)
+            shown = f"\n{tables[box]}\n" if box in tables else texts[box]
+            parts.setdefault(-1 if across else column, []).append(shown)
+        if -1 in parts:
+            yield from _flushed(columns)
+            yield from " ".join(chain.from_iterable(parts.values())).split("\n")
+            continue
+        for column, found in parts.items():
+            columns[column] += " ".join(found).split("\n")
+    yield from _flushed(columns)
+
+
+def _flushed(columns: Sequence[list[str]]) -> Iterator[str]:
+    for column in columns:
+        yield from column
+        column.clear()
