@@ -52,11 +52,17 @@ def main() -> None:
     table = Table(
         "reader", "CPU s", "failed", "found", "fact", *(f"{k} ({n})" for k, n in counts.items())
     )
-    with tempfile.TemporaryDirectory() as folder, Rag() as rag:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as checkouts,
+        Rag() as rag,
+    ):
         for one in made:
             Path(folder, one.name).write_bytes(one.data)
         readers = {"rag_pg": (sys.executable, "rag_pg", ROOT)}
-        readers |= {f"rag_pg {c}": (sys.executable, "rag_pg", _checkout(c)) for c in asked.before}
+        for commit in asked.before:
+            root = _checkout(commit, checkouts)
+            readers[f"rag_pg {commit}"] = (sys.executable, "rag_pg", root)
         readers["markitdown"] = (_markitdown(), "markitdown", ROOT)
         for name, (python, kind, root) in readers.items():
             documents, seconds = _read(python, kind, root, folder)
@@ -111,14 +117,15 @@ def _read(python: str, kind: str, root: Path, folder: str) -> tuple[list[dict[st
     return [json.loads(line) for line in done.stdout.decode().splitlines()], seconds
 
 
-def _checkout(commit: str) -> Path:
-    folder = OUT / f"before-{commit}"
-    if not folder.exists():
-        command = ["git", "-C", str(ROOT), "archive", commit, "rag_pg"]
-        folder.mkdir(parents=True)
-        packed = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
-        subprocess.run(["tar", "-x", "-C", str(folder)], input=packed, check=True)
-    return folder
+def _checkout(commit: str, folder: str) -> Path:
+    """Write the package as it was at a commit into a folder."""
+    packed = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", commit, "rag_pg"], stdout=subprocess.PIPE, check=True
+    ).stdout
+    target = Path(folder, commit)
+    target.mkdir()
+    subprocess.run(["tar", "-x", "-C", str(target)], input=packed, check=True)
+    return target
 
 
 def _markitdown() -> str:
