@@ -227,10 +227,10 @@ class _Layout:
         return _Found(lines=lines or [""], hidden=hidden, pictures=pictures)
 
     def _tables(self, number: int) -> dict[_Box, str]:
-        import pdfplumber
+        from pdfplumber.pdf import PDF
 
         if self._plumber is None:
-            self._plumber = pdfplumber.PDF(io.BytesIO(self._data))
+            self._plumber = PDF(io.BytesIO(self._data))
         page, found = self._plumber.pages[number], {}
         for table in page.find_tables():
             rows = [[_line(cell) for cell in row] for row in table.extract()]
