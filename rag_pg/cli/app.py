@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from rag_pg.cli.call import call
-from rag_pg.cli.collections import adopt, drop
+from rag_pg.cli.collections import adopt, drop, export, import_
 from rag_pg.cli.db import db, scale_out
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
@@ -35,7 +35,7 @@ from rag_pg.version import __version__
 TOPICS: dict[str, tuple[str, ...]] = {
     "The first day": ("demo", "add", "sync", "search", "ask", "documents", "status", "doctor"),
     "Documents, and how they are cut, embedded and enriched": (
-        *("show", "delete", "erase", "adopt", "drop"),
+        *("show", "delete", "erase", "adopt", "export", "import", "drop"),
         *("rechunk", "reembed", "spaces", "enrich"),
     ),
     "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
@@ -113,10 +113,12 @@ def main() -> None:
 
 for function in (
     add, adopt, advise, answers, ask, audit, calibrate, delete, demo, doctor, documents, drop,
-    enrich, erase, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync, worker,
+    enrich, erase, export, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync,
+    worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
 app.command("scale-out")(scale_out)
+app.command("import")(import_)
 app.command("api-schema")(api_schema)
 app.command("types")(types)
 app.command("call", add_help_option=False)(call)

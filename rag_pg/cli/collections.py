@@ -1,7 +1,8 @@
-"""The commands that make and end a collection: `adopt` a table, `drop`."""
+"""The commands that make and end a collection: `adopt` a table, `export`, `import`, `drop`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,12 +13,15 @@ from rag_pg.console import (
     count_of,
     open_collection,
     print_adopted,
+    write,
     write_json,
+    write_message,
     write_result,
 )
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
+    from rag_pg.types import Transfer
 
 
 @command
@@ -68,6 +72,50 @@ def adopt(
         write_json(report)
     else:
         print_adopted(report)
+
+
+@command
+def export(
+    rag: Rag,
+    collection: Annotated[str, typer.Argument(help="The collection.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder, or one to go on with.")],
+    versions: Annotated[bool, typer.Option("--versions", help="Earlier texts, too.")] = False,
+    originals: Annotated[bool, typer.Option("--originals", help="The files, too.")] = False,
+) -> None:
+    """Write a collection with its vectors into a folder, for import.
+
+    One that was stopped goes on.
+    """
+    opened = rag.get_collection(collection)
+    _print_transfer(opened.export(folder, versions=versions, originals=originals), "exported")
+
+
+@command
+def import_(
+    rag: Rag,
+    folder: Annotated[Path, typer.Argument(help="What export wrote.")],
+    name: Annotated[
+        str | None, typer.Option("--as", help="Its name here; default: as it was called.")
+    ] = None,
+) -> None:
+    """Make a collection of what export wrote.
+
+    Nothing is embedded. One that was stopped goes on.
+    """
+    _print_transfer(rag.import_collection(folder, name), "imported")
+
+
+def _print_transfer(report: Transfer, done: str) -> None:
+    for note in report.notes:
+        write_message(note)
+    if as_json.get():
+        write_json(report)
+        return
+    counts = f"{count_of(report.documents, 'document')}, {count_of(report.chunks, 'chunk')}"
+    for kind in ("version", "original"):
+        if number := getattr(report, f"{kind}s"):
+            counts += f", {count_of(number, kind)}"
+    write(f"{done} collection {report.collection}: {counts}")
 
 
 @command

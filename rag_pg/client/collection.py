@@ -30,6 +30,7 @@ from rag_pg.ingest import (
     Source,
     checked_chunks,
     compare_sources,
+    export_collection,
     key_notes,
     put_sources,
     refusal_recorded,
@@ -61,6 +62,7 @@ from rag_pg.types import (
     SearchCheck,
     StatementOptions,
     SyncReport,
+    Transfer,
     Vectors,
 )
 
@@ -371,6 +373,25 @@ class Collection:
             uri_prefix=uri_prefix,
             with_content=content,
             after=after,
+        )
+
+    @in_thread("long")
+    def export(
+        self, folder: str | Path, *, versions: bool = False, originals: bool = False
+    ) -> Transfer:
+        """Write the collection into a folder, for `Rag.import_collection`: documents as JSONL,
+        chunks with the vectors of all spaces as Parquet, a page of 4 MB of text in each.
+
+        A tenant's role exports what it sees. An export that was killed goes on when it is made
+        again. Needs the extra `export`.
+
+        Args:
+            folder: a new or empty one, or that of an export of this collection that goes on.
+            versions: earlier texts of documents, too. originals: the files that are kept, too.
+        Raises: InvalidInput (the folder holds something else), ModelUnavailable (no pyarrow).
+        """
+        return export_collection(
+            self.rag.database, self.name, Path(folder), versions=versions, originals=originals
         )
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,7 +20,7 @@ from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer
 from rag_pg.db import schema as of_rag
 from rag_pg.errors import InvalidInput
-from rag_pg.ingest import open_collection
+from rag_pg.ingest import import_collection, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
@@ -29,6 +30,7 @@ from rag_pg.types import (
     CollectionInfo,
     CollectionOptions,
     SyncReport,
+    Transfer,
     to_json,
 )
 
@@ -220,6 +222,21 @@ class Rag:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
         self.database.remove_dropped()
+
+    @in_thread("long")
+    def import_collection(self, folder: str | Path, name: str | None = None) -> Transfer:
+        """Make a collection of what `Collection.export` wrote; nothing is embedded.
+
+        Until it is whole it is called name~import, and its description says how far it is; an
+        import that was killed goes on when it is made again. Needs the extra `export`, and the
+        owner of the schema.
+
+        Args:
+            name: of the collection; None: as it was called where it comes from.
+        Raises: InvalidInput (no complete export), AlreadyExists (a collection of that name),
+            NotFound (it was a tenant's that there is not here).
+        """
+        return import_collection(self.database, Path(folder), name)
 
     @in_thread("long")
     def adopt(

@@ -7,7 +7,7 @@ from rag_pg.db import schema
 from rag_pg.db.arguments import checked_json
 from rag_pg.db.clone import Databases, create_database, make_fast, name_of, remove_servers
 from rag_pg.db.connect import connect
-from rag_pg.db.connection import database_errors
+from rag_pg.db.connection import API_VERSION, database_errors
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
@@ -16,8 +16,10 @@ from rag_pg.db.programs import client_program
 from rag_pg.db.request import Request
 from rag_pg.db.source import TakenLocation
 from rag_pg.db.space import Compared
+from rag_pg.db.transfer import Page, RowKind
 
 __all__ = [
+    "API_VERSION",
     "Compared",
     "ContextWork",
     "Database",
@@ -25,7 +27,9 @@ __all__ = [
     "EmbeddedServer",
     "ExtractionWork",
     "IngestWork",
+    "Page",
     "Request",
+    "RowKind",
     "TakenLocation",
     "checked_json",
     "client_program",

@@ -26,6 +26,7 @@ from rag_pg.db.search import Searches
 from rag_pg.db.service_key import ServiceKeys
 from rag_pg.db.source import Sources
 from rag_pg.db.space import Spaces
+from rag_pg.db.transfer import Transfers
 from rag_pg.db.usage import UsageFigures
 from rag_pg.db.view import Views
 from rag_pg.db.worker import Workers
@@ -53,6 +54,7 @@ class Database(
     Requests,
     ServiceKeys,
     Sources,
+    Transfers,
     Gates,
     Admin,
 ):

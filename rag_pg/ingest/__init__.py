@@ -26,6 +26,7 @@ from rag_pg.ingest.reindex import (
     rechunk,
 )
 from rag_pg.ingest.sync import changes, sync_location
+from rag_pg.ingest.transfer import export_collection, import_collection
 from rag_pg.ingest.wait import (
     Report,
     wait_until_searchable,
@@ -50,7 +51,9 @@ __all__ = [
     "create_space",
     "embed_gated_queries",
     "embed_queries",
+    "export_collection",
     "find_space",
+    "import_collection",
     "key_notes",
     "left_copies",
     "open_collection",

@@ -19,6 +19,7 @@ from rag_pg.types.collection import (
     CosineSpread,
     Space,
     SpaceComparison,
+    Transfer,
 )
 from rag_pg.types.document import (
     AddReport,
@@ -158,6 +159,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Toolset",
+    "Transfer",
     "Unchanged",
     "Usage",
     "UsageLine",

@@ -111,3 +111,18 @@ class CollectionStats:
     rate: float
     eta: float | None
     reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transfer:
+    """What `Collection.export` wrote into a folder, or `Rag.import_collection` read from one.
+
+    versions, originals: 0 where they were not asked for. notes: what is to be known of it.
+    """
+
+    collection: str
+    documents: int
+    chunks: int
+    versions: int
+    originals: int
+    notes: Sequence[str] = ()

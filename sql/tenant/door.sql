@@ -12,7 +12,7 @@ BEGIN ATOMIC
             collection_version,list_fields,list_spaces,space_settings,_search_status,search,
             search_keyword,search_vector,search_variants,more_like,expand,snippet,check_citation,
             match_terms,explain_search,why_not,hits,detect_language,_check_citations,_cosine_spread,
-            get_document,
+            _export_settings,_export_page,_export_rows,get_document,
             get_documents,list_documents,list_chunks,get_embeddings,get_original,count_documents,
             facets,select_documents,aggregate_documents,describe_metadata,find_values,
             list_versions,document_at,diff_versions,visible_groups,list_jobs,

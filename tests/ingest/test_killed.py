@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
 from rag_pg.db import schema
+from rag_pg.ingest import export_collection
 
 # For each line (call, dsn, folder, n) a child does the call; the number of its statements, or
 # nothing when it was killed, is written.
@@ -112,12 +113,20 @@ def enrich(dsn: str, folder: str) -> None:
             pass
 
 
+def move(dsn: str, folder: str) -> None:
+    out = Path(folder).parent / str(conninfo_to_dict(dsn)["dbname"])
+    with open_rag(dsn, folder) as rag:
+        export_collection(rag.database, "docs", out, page_bytes=100)
+        if not any(info.name == "moved" for info in rag.collections()):
+            rag.import_collection(out, "moved")
+
+
 def upgrade(dsn: str, folder: str) -> None:
     schema.upgrade(dsn)
 
 
 CALLS: dict[str, Callable[[str, str], None]] = {
-    call.__name__: call for call in (add, add_chunks, sync, reembed, enrich, drop, upgrade)
+    call.__name__: call for call in (add, add_chunks, sync, reembed, enrich, drop, move, upgrade)
 }
 CHUNKING = {"max_tokens": 128}  # which leaves room for contexts
 OLD = {"a.md": "Old fish. ", "gone.md": "Gone.", "c.md": "C."}

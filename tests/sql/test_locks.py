@@ -34,6 +34,18 @@ CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [
     "thresholds": [0], "answered": [1], "correct": [1], "question_count": 1, "answerable_count": 1,
     "refuse_below": 0, "answer_from": 0}'"""
 
+EXPORTED = "rag._export_page('own', NULL, 1000)"
+BEGIN_IMPORT = "rag._begin_import('imported', rag._export_settings('own'), 'e', 1, 900)"
+IMPORT_FILE = f"""rag._import_file('imported', 'e', 1, 'documents',
+    (SELECT jsonb_agg(p.line::jsonb) FROM {EXPORTED} AS p
+     WHERE p.chunk_id IS NULL),
+    (SELECT jsonb_agg(p.line::jsonb || jsonb_build_object('chunk_id', p.chunk_id, 'document_id',
+         p.document_id, 'metadata', '{{}}'::jsonb, 'enriched', NULL)) FROM {EXPORTED} AS p
+     WHERE p.chunk_id IS NOT NULL AND p.line IS NOT NULL),
+    (SELECT array_agg(p.chunk_id) FROM {EXPORTED} AS p WHERE p.space IS NOT NULL),
+    (SELECT array_agg(p.space) FROM {EXPORTED} AS p WHERE p.space IS NOT NULL),
+    (SELECT array_agg(p.embedding) FROM {EXPORTED} AS p WHERE p.space IS NOT NULL))"""
+
 # What each public function is called with; several calls where it takes several ways.
 CALLS: dict[str, tuple[str, ...]] = {
     "create_collection": (
@@ -242,6 +254,18 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_relevant_chunks": ("rag._relevant_chunks('own', 'faq', 'q1', '{1,2}')",),
     "_missing_documents": ("rag._missing_documents('own', '{a,b}')",),
     "_create_copy": ("rag._create_copy('own', 'own.copy', 'none', 3, '{}')",),
+    "_export_settings": ("rag._export_settings('own')",),
+    "_export_page": (EXPORTED,),
+    "_export_rows": (
+        "rag._export_rows('own', 'versions', NULL, NULL, 1000)",
+        "rag._export_rows('own', 'originals', NULL, NULL, 1000)",
+    ),
+    "_begin_import": (BEGIN_IMPORT,),
+    "_import_file": (f"{BEGIN_IMPORT}; SELECT * FROM {IMPORT_FILE}",),
+    "_finish_import": (
+        f"{BEGIN_IMPORT}; SELECT * FROM {IMPORT_FILE}; SELECT * FROM"
+        " rag._finish_import('imported', 'e', rag._export_settings('own'), 1)",
+    ),
     "_copy_documents": ("rag._copy_documents('own', 'own', '')",),
     "_require_measured": ("rag._require_measured('{}', 'a change')",),
     "_equal_runs": ("rag._equal_runs('faq', 'own')",),

@@ -1,0 +1,126 @@
+"""Statements that read a collection for an export, and that make one of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+import numpy as np
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Statements
+
+HalfVectors = np.ndarray[Any, np.dtype[np.float16]]
+RowKind = Literal["documents", "versions", "originals"]
+
+
+@dataclass(kw_only=True, slots=True)
+class Page:
+    """Rows of a collection. rows: JSON texts; last: the id of the last one and its version. chunks:
+    JSON texts by id. vectors: of the spaces, the active one first, by chunk."""
+
+    rows: list[str] = field(default_factory=list)
+    last: tuple[UUID, int] | None = None
+    chunks: dict[int, tuple[UUID, str]] = field(default_factory=dict)
+    vectors: dict[tuple[int, int], HalfVectors] = field(default_factory=dict)
+
+
+class Transfers(Statements):
+    """Exports and imports."""
+
+    def export_settings(self, collection: str) -> dict[str, Any]:
+        return self.value(dict, "_export_settings", collection=collection)
+
+    def export_page(
+        self, collection: str, kind: RowKind, after: tuple[UUID, int] | None, page_bytes: int
+    ) -> Page:
+        """Return what follows a row: as of one moment, and at least one row where there is one."""
+        document, version = after or (None, None)
+        page = Page()
+        if kind != "documents":
+            given = {"kind": kind, "after_version": version, "page_bytes": page_bytes}
+            found = self.tuples(
+                ("document_id", "version", "line"),
+                "_export_rows",
+                collection=collection,
+                after_document=document,
+                **given,
+            )
+            for document_id, number, line in found:
+                page.rows.append(line)
+                page.last = document_id, number
+            return page
+        columns = ("document_id", "line", "chunk_id", "space", "embedding")
+        for document_id, line, chunk_id, space, vector in self.tuples(
+            columns,
+            "_export_page",
+            collection=collection,
+            after_document=document,
+            page_bytes=page_bytes,
+        ):
+            if vector is not None:
+                page.vectors[chunk_id, space] = vector.to_numpy()
+            elif chunk_id is not None:
+                page.chunks[chunk_id] = document_id, line
+            else:
+                page.rows.append(line)
+                page.last = document_id, 0
+        return page
+
+    def begin_import(
+        self, name: str, settings: Mapping[str, Any], export_id: str, chunks: tuple[int, int]
+    ) -> int:
+        """Return how many files of the export are imported."""
+        return self.value(
+            int,
+            "_begin_import",
+            name=name,
+            settings=settings,
+            export_id=export_id,
+            first_chunk=chunks[0],
+            last_chunk=chunks[1],
+        )
+
+    def import_file(
+        self,
+        name: str,
+        export_id: str,
+        number: int,
+        kind: RowKind,
+        rows: Sequence[str],
+        chunks: Sequence[str] = (),
+        vectors: Iterable[tuple[int, int, HalfVectors]] = (),
+    ) -> list[str]:
+        """Store a file; return the names of columns that the database has not.
+
+        Args:
+            rows, chunks: JSON texts. vectors: with the chunk and the space of each.
+        """
+        every = [*vectors]
+        return self.value(
+            list,
+            "_import_file",
+            name=name,
+            export_id=export_id,
+            file_number=number,
+            kind=kind,
+            of_rows=_as_array(rows),
+            of_chunks=_as_array(chunks),
+            vector_chunks=[chunk_id for chunk_id, _, _ in every],
+            vector_spaces=[space for _, space, _ in every],
+            vectors=[vector for _, _, vector in every] or None,
+        )
+
+    def finish_import(
+        self, name: str, settings: Mapping[str, Any], export_id: str, files: int
+    ) -> None:
+        self.call(
+            "_finish_import", name=name, settings=settings, export_id=export_id, file_count=files
+        )
+
+
+def _as_array(texts: Sequence[str]) -> Jsonb:
+    """JSON texts as one array, each as it stands: a number keeps all of its digits."""
+    return Jsonb(f"[{','.join(texts)}]", dumps=str)
