@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rag_pg.answer import read_request
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.admin import Admin
 from rag_pg.client.collection import Collection
 from rag_pg.client.jobs import Jobs
+from rag_pg.client.parts import PartWorkers
 from rag_pg.client.threaded import in_thread
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
-from rag_pg.db import Database, EmbeddedServer
+from rag_pg.db import Database, EmbeddedServer, PartedDatabase
 from rag_pg.db import schema as of_rag
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import import_collection, open_collection
@@ -45,8 +46,10 @@ class Rag:
     """A database with schema rag. Connects on entering the `with` block.
 
     Args:
-        dsn: a libpq connection string; None: RAG_PG_DSN, else an embedded server under RAG_PG_HOME,
-            whose schema is kept up to date by itself. Elsewhere call `upgrade` once.
+        dsn: a libpq connection string; several, or clients that are not open, for a corpus in
+            parts, whose documents lie in several databases or schemas and are searched side by
+            side, see docs/guides/scale.md. None: RAG_PG_DSN, else an embedded server under
+            RAG_PG_HOME, whose schema is kept up to date by itself. Elsewhere call `upgrade` once.
         settings: instead of the RAG_PG_* environment.
         cache: what is kept in the database, to be read again while nothing that it depends on has
             changed; False: nothing; None: as the settings say.
@@ -57,11 +60,12 @@ class Rag:
             RAG_PG_SCHEMA, else rag. Several are in one database, each for itself.
         groups: of the tenant, in which the user is for whom a trusted application asks: what
             access lists of shared collections name.
+        part_timeout: seconds in which each part of a corpus has to answer, or is left out.
     """
 
     def __init__(
         self,
-        dsn: str | None = None,
+        dsn: str | Sequence[str | Rag] | None = None,
         *,
         settings: Settings | None = None,
         cache: Cache | bool | None = None,
@@ -69,22 +73,37 @@ class Rag:
         tenant: str | None = None,
         schema: str | None = None,
         groups: Iterable[str] = (),
+        part_timeout: float = 10.0,
     ) -> None:
+        of_parts: Sequence[str | Rag] = ()
+        if dsn is not None and not isinstance(dsn, str):
+            of_parts, dsn = dsn, None
         if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
             raise InvalidInput(
                 f"dsn is a {type(dsn).__name__}, settings are {type(settings).__name__}: "
                 "use Rag('host=… dbname=…', settings=Settings(…))"
             )
         self.settings = settings or Settings.from_environment()
-        self.dsn = dsn or self.settings.dsn
+        self.dsn = None if of_parts else dsn or self.settings.dsn
         self.tenant = tenant
         self.schema = of_rag.check_name(schema or self.settings.schema)
         self.groups = tuple(groups)
         if self.groups and tenant is None:
             raise InvalidInput("groups are of a tenant: pass it, as in tenant='acme'")
         self.models = Models(self.settings, embedders=embedders)
+        self.parts = [
+            part
+            if isinstance(part, Rag)
+            else Rag(part, settings=self.settings, tenant=tenant, schema=schema, groups=groups)
+            for part in of_parts
+        ]
+        self.part_timeout = part_timeout
+        for part in self.parts:
+            part.models = self.models
         kept = Entries(lambda: self.database, OFF, UseCounter(lambda: self.database))
         self.cache_entries = replace(kept, settings=parse_cache(self.settings.cache)).wanted(cache)
+        if self.parts:  # an entry would be of one part
+            self.cache_entries = kept
         self._database: Database | None = None
         self._collections: dict[str, Collection] = {}  # that a worker was asked about
 
@@ -105,28 +124,42 @@ class Rag:
 
         Raises DatabaseUnavailable or SchemaMismatch.
         """
-        embedded = self.dsn is None
-        if self.dsn is None:
-            self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-        database = Database(
-            self.dsn,
+        if self.parts:
+            for part in self.parts:
+                part._database = part._new_database(part.dsn or "")
+            bases = [part.database for part in self.parts]
+            database: Database = PartedDatabase(bases, self.part_timeout)
+            database.open()
+        else:
+            embedded = self.dsn is None
+            if self.dsn is None:
+                self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
+            database = self._new_database(self.dsn)
+            database.open(upgrade=embedded)
+        self._database = database
+
+    def _new_database(self, dsn: str) -> Database:
+        return Database(
+            dsn,
             pool_size=self.settings.pool_size,
             tenant=self.tenant,
             groups=self.groups,
             schema=self.schema,
         )
-        database.open(upgrade=embedded)
-        self._database = database
 
     def close(self) -> None:
         if self._database is not None:
             self.cache_entries.uses.flush()
             self._database.close()
             self._database = None
+        for part in self.parts:
+            part._database = None
 
     @in_thread("long")
     def upgrade(self) -> str:
         """Install or upgrade schema rag in the database of `dsn`; return its revision."""
+        if self.parts:
+            return ", ".join(dict.fromkeys(part.upgrade() for part in self.parts))
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
         return of_rag.upgrade(self.dsn, self.schema)
@@ -211,6 +244,10 @@ class Rag:
                     " one of them"
                 )
             self.models.add_embedder(embedder)
+        for part in self.parts:
+            open_collection(part.database, self.models, name, **options)
+        if self.parts:
+            return Collection(self, self.info(name))
         info = open_collection(self.database, self.models, name, **options)
         return Collection(self, info)
 
@@ -220,6 +257,10 @@ class Rag:
 
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
+        if self.parts:
+            for part in self.parts:
+                part.drop_collection(name)
+            return
         self.database.drop_collection(name)
         self.database.remove_dropped()
 
@@ -273,7 +314,8 @@ class Rag:
         """
         from rag_pg.adopt import adopt_table  # an annexe
 
-        assert self.dsn is not None  # of an open Rag
+        if self.dsn is None:
+            raise InvalidInput("adopt is not there for a corpus in parts: call it on each of parts")
         check_names(options, known=Adoption.__optional_keys__, call="adopt")
         dsn = source_dsn or self.dsn
         return adopt_table(
@@ -284,6 +326,10 @@ class Rag:
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
         from rag_pg.worker import Worker  # a search needs none
+
+        if self.parts:
+            workers = [part.worker(collections, **options) for part in self.parts]
+            return cast("Worker", PartWorkers(workers))
 
         for name in collections or ():
             self.database.get_collection(name)

@@ -12,6 +12,7 @@ from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.job import IngestWork
+from rag_pg.db.parted import PartedDatabase
 from rag_pg.db.programs import client_program
 from rag_pg.db.request import Request
 from rag_pg.db.source import TakenLocation
@@ -28,6 +29,7 @@ __all__ = [
     "ExtractionWork",
     "IngestWork",
     "Page",
+    "PartedDatabase",
     "Request",
     "RowKind",
     "TakenLocation",

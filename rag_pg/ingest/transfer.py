@@ -38,6 +38,7 @@ def export_collection(
     Args:
         page_bytes: of the texts of a file; a longer document has one of its own.
     """
+    _parquet()
     wanted = [k for k in KINDS if {"versions": versions, "originals": originals}.get(k, True)]
     manifest = _begun(database, name, folder, wanted)
     if manifest["complete"]:
@@ -70,6 +71,7 @@ def export_collection(
 
 def import_collection(database: Database, folder: Path, name: str | None = None) -> Transfer:
     """See `Rag.import_collection`."""
+    _parquet()
     manifest = _read_manifest(folder)
     if manifest is None or not manifest["complete"]:
         raise InvalidInput(f"{folder} holds no complete export; run the export again, it goes on")
@@ -108,15 +110,20 @@ def import_collection(database: Database, folder: Path, name: str | None = None)
     return _report({**manifest, "collection": name})
 
 
+def _parquet() -> tuple[Any, Any]:
+    """The library of Parquet files. Raises: ModelUnavailable."""
+    with extra("export", "an export"):
+        import pyarrow
+        import pyarrow.parquet
+    return pyarrow, pyarrow.parquet
+
+
 def _write_chunks(path: Path, page: Page) -> None:
     """Write the chunks of a page with their vectors, a column for each space; no file for none."""
     path.unlink(missing_ok=True)  # of a page that was read before a kill
     if not page.chunks:
         return
-    with extra("export", "an export"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+    pa, pq = _parquet()
     spaces = sorted({space for _, space in page.vectors})
     rows = [
         {"chunk_id": chunk_id, "document_id": str(document), **json.loads(line)}
@@ -140,9 +147,7 @@ _INTEGERS = ("ordinal", "start_offset", "stop_offset")
 
 def _read_chunks(path: Path) -> Iterator[tuple[int, str, Sequence[Any]]]:
     """Yield the id of each chunk, the chunk as JSON, and its vectors, None where it has none."""
-    with extra("export", "an import"):
-        import pyarrow.parquet as pq
-
+    _, pq = _parquet()
     table = pq.read_table(path)
     spaces = [column for column in table.column_names if column.startswith("vector_")]
     vectors = [table.column(space) for space in spaces]
@@ -217,8 +222,7 @@ def _files(folder: Path, kind: str, suffix: str = "jsonl") -> list[Path]:
 
 def _chunk_files(folder: Path) -> Iterable[tuple[str, tuple[int, int, int]]]:
     """How many chunks each file has, with the least and the greatest id."""
-    import pyarrow.parquet as pq
-
+    _, pq = _parquet()
     for path in _files(folder, "chunks", "parquet"):
         if (folder / f"documents-{path.stem.removeprefix('chunks-')}.jsonl").is_file():
             ids = pq.read_table(path, columns=["chunk_id"]).column(0).to_numpy()

@@ -1,5 +1,4 @@
--- A collection made of what was exported, a file in a transaction; under another name until it is
--- whole.
+-- A collection made of what was exported, a file in a transaction, under another name until whole.
 
 CREATE OR REPLACE FUNCTION rag._half_imported(name text)
 RETURNS text
@@ -118,7 +117,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._begin_import IS
-$$Make an empty collection by what rag._export_settings gave, or find the half that is there already.
+$$Make an empty collection by what rag._export_settings gave, or find the half that is there.
 Returns how many files it has. It is called name~import until rag._finish_import.
 
 export_id: of the export. first_chunk, last_chunk: the least and the greatest id of its chunks; they

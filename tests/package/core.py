@@ -84,6 +84,10 @@ def missing(rag: Rag, folder: Path) -> dict[str, list[str]]:
             lambda: load_bytes("a.txt", "Съешь ещё этих мягких французских булок".encode("cp1251")),
             lambda: load_bytes("a.pdf", b"%PDF-1.4"),
         ],
+        "export": [
+            lambda: rag.get_collection("docs").export(folder / "out"),
+            lambda: rag.import_collection(folder / "out"),
+        ],
         "sources": [lambda: rag.get_collection("docs").sync("memory://shop")],
         "tools": [lambda: rag.get_collection("docs").ask("x", tools=[function_tool(question)])],
         "mcp": [lambda: rag.get_collection("docs").ask("x", tools=[McpTools("stdio:true")])],

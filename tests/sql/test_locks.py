@@ -266,6 +266,14 @@ CALLS: dict[str, tuple[str, ...]] = {
         f"{BEGIN_IMPORT}; SELECT * FROM {IMPORT_FILE}; SELECT * FROM"
         " rag._finish_import('imported', 'e', rag._export_settings('own'), 1)",
     ),
+    "_search_part": (f"rag._search_part({ALL_SEARCH}, 10, {FILTER}, '{{}}')",),
+    "_fuse_parts": (
+        f"rag._fuse_parts({ALL_SEARCH}, 10, {FILTER}, '{{}}', '{{1, NULL}}', '{{0.1, 0.2}}',"
+        " '{NULL, 1}', '{NULL, 2}')",
+    ),
+    "_boost_part": (
+        "rag._boost_part('own', '{1}', '{1}', '[{\"filter\": {\"half\": 1}, \"add\": 1}]')",
+    ),
     "_copy_documents": ("rag._copy_documents('own', 'own', '')",),
     "_require_measured": ("rag._require_measured('{}', 'a change')",),
     "_equal_runs": ("rag._equal_runs('faq', 'own')",),
