@@ -60,6 +60,7 @@ CREATE OR REPLACE FUNCTION rag._begin_import(name text, settings jsonb, export_i
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET row_security TO off
 AS $$
 DECLARE
     unused CONSTANT bigint := 1000000;
@@ -162,6 +163,7 @@ RETURNS text[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _half record;
@@ -247,6 +249,7 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _half record;
