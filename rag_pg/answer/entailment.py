@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rag_pg.answer.figures import figures_of, foreign_figures, is_number
+from rag_pg.answer.figures import figures_of, is_number
+from rag_pg.answer.measures import foreign_measures
 from rag_pg.answer.negation import contradicts
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
@@ -105,7 +106,7 @@ def _judge(
     told: bool,
 ) -> tuple[bool | None, str]:
     passage = " ".join([above, *(s.text for s in best)])
-    if figures := foreign_figures(claim, passage):
+    if figures := foreign_measures(claim, passage):
         return False, f"no such figure there: {', '.join(figures[:5])}"
     if best and contradicts(claim, best[0].text):
         return False, "the source says the opposite"

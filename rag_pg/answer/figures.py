@@ -12,7 +12,7 @@ MOST_COUNTED = 12  # a number in a word up to which it may count what a source l
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
-_LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s")  # the number of a list's item
+_LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s|(?<=\s)\d{1,2}\)\s")  # the number of an item
 _GROUPS = re.compile("[,'’\u00a0\u202f]")
 _COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
 _POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 there
@@ -67,7 +67,7 @@ _GERMAN = re.compile(
 )
 _SEVERAL = {"null", "once", "elf", "quince", "cent", "mil", "twice"}  # another word somewhere
 _IN_ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth"
-_FOLDED = {folded for word in _SPELLED for folded in words(word)}
+_PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
 _ORDINALS = {word: number for number, word in enumerate(_IN_ORDER.split(), 1)}
 _MONTHS_OF = (
     "january february march april may june july august september october november december",
@@ -102,9 +102,9 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
     """
     plain = _LISTED.sub("", _CITATION.sub("", claim))
     given, values = figures_of(results), figures_of(source)
-    counted = [(value, unit) for _, value, unit in _counted(source)]
+    counted = [(value, unit) for _, value, unit in counted_figures(source)]
     wrong: list[str] = []
-    for written, value, unit in _counted(plain):
+    for written, value, unit in counted_figures(plain):
         if _has(written, value, given):
             continue
         same = [other for other, of in counted if unit and same_word(unit, of)]
@@ -118,7 +118,15 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
 
 def is_number(word: str) -> bool:
     """Whether a word in small letters is a number, in digits or spelled out."""
-    return word.isdigit() or word in _FOLDED
+    return word.isdigit() or word in _PLAIN
+
+
+def number_in_word(word: str) -> int | None:
+    """Return the number that a word in small letters without accents is, in digits or spelled out;
+    None for none, and for one that may be another word as well."""
+    if word.isdecimal():
+        return int(word)
+    return None if word in _SEVERAL or _PLAIN.get(word) == 1 else _PLAIN.get(word)
 
 
 def _in_word(word: str) -> int | None:
@@ -153,15 +161,15 @@ def _ungrouped(written: str) -> str:
 
 
 def _has(written: str, value: Decimal, values: set[Decimal]) -> bool:
-    if value in values or ("." in written and Decimal(_ungrouped(written)) in values):
+    if value in values or (_POINTS.fullmatch(written) and Decimal(_ungrouped(written)) in values):
         return True
     is_rough = len(_ungrouped(written).strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
     return is_rough and _is_known(value, values)
 
 
-def _counted(text: str) -> list[tuple[str, Decimal, str]]:
-    """The numbers of a text as they are written, their values and what they are numbers of: the
-    word behind them, or behind the next of a row of them, "" for none that says something."""
+def counted_figures(text: str) -> list[tuple[str, Decimal, str]]:
+    """Return the numbers of a text as they are written, their values and what they are numbers of:
+    the word behind them, or behind the next of a row of them, "" for none that says something."""
     found: list[tuple[str, Decimal, str]] = []
     later, start = "", len(text)  # of the number behind
     for begin, stop, value in reversed(_numbers(text)):
@@ -195,6 +203,14 @@ def _numbers(text: str) -> list[tuple[int, int, Decimal]]:
         else:
             joined.append((begin, stop, value))
     return joined
+
+
+def in_digits(text: str) -> str:
+    """Return a text with digits in the place of the numbers that it spells out."""
+    for begin, stop, value in reversed(_numbers(text)):
+        if text[begin].isalpha():
+            text = f"{text[:begin]}{value}{text[stop:]}"
+    return text
 
 
 def _read(written: str) -> Decimal:

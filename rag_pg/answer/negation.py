@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from rag_pg.answer.opposites import find_opposite
+from rag_pg.answer.relations import OF_SIDES, is_turned
 from rag_pg.text import is_function_word, same_word, words
 
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|excluding|except|\w+n['’]t
+    |forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
     |nicht|kein\w*|nie|niemals|ohne|pas|jamais|aucune?|sans|sin|nunca|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
     )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
@@ -16,8 +18,9 @@ _NEGATION = re.compile(
 )
 _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
     r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только"
-    r"|(?:no|not|nicht|pas|no)\s+(?:later|more|less|longer|fewer|mehr|länger|später|weniger|plus|más)"
-    r"(?=\s+(?:than|als|de|que)\b)"
+    r"|(?:no|not|nicht|pas|no)\s+(?:\w+er|more|less|mehr|plus|moins|más)(?=\s+(?:than|als|de|que)\b)"
+    r"|(?:not?|never|cannot|nicht|nie|pas|jamais|nunca)\s+(?:exceed\w*|above|over|below|under|before"
+    r"|after|über|unter|vor|nach|avant|après|antes|después)\b"
     r"|(?:not|nicht|pas|no)\s+(?:necessarily|always|all|every\w*|unbedingt|immer|jede\w*|alle\w*"
     r"|toujours|tous|toutes|siempre|todos|todas))\b",
     re.IGNORECASE,
@@ -34,6 +37,10 @@ _CLAUSE = re.compile(
     r"|ou|mais|car|si|y|o|pero|sino|porque)\s+",
     re.IGNORECASE,
 )
+_DIRECTIONS = frozenset(
+    words("rise rises rising rose fall falls falling fell drop drops dropping increase increases")
+    + words("decrease decreases steigt steigen sinkt sinken fällt fallen monte baisse sube baja")
+)
 _STEM = 4  # letters
 _ALIKE = 0.6  # of a clause's words, that the other has
 
@@ -41,6 +48,11 @@ _ALIKE = 0.6  # of a clause's words, that the other has
 def is_negated(text: str) -> bool:
     """Whether a text denies something, in the larger European languages and a few others."""
     return bool(_NEGATION.search(_NONE.sub(" ", text)))
+
+
+def without_particle(text: str) -> str:
+    """Return a text without the "No," that it begins with."""
+    return _PARTICLE.sub("", text)
 
 
 def contradicts(claim: str, sentence: str, before: str = "") -> bool:
@@ -55,26 +67,61 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
     claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
     return any(
         _denies(clause, sentence, before)
-        for clause in _CLAUSE.split(_PARTICLE.sub("", claim))
+        for clause in _CLAUSE.split(without_particle(claim))
         if len(_content(clause)) > 1
     )
 
 
 def _denies(clause: str, sentence: str, before: str) -> bool:
-    mine, there = _content(clause), _content(sentence)
-    parts = [part for part in _CLAUSE.split(sentence) if any(_has(mine, w) for w in _content(part))]
-    nearest = max(parts, key=lambda part: sum(_has(_content(part), w) for w in mine), default="")
-    if _ONLY.search(clause) or _ONLY.search(nearest):
-        return False
+    """Whether a clause says the opposite of what a sentence says, turned an odd number of times."""
+    mine = _content(clause)
+    parts = [part for part in _CLAUSE.split(sentence) if _common(mine, part)]
+    most = max((_common(mine, part) for part in parts), default=0)
+    nearest = [part for part in parts if _common(mine, part) == most]
+    is_only = any(map(_ONLY.search, [clause, *nearest]))
     here, others = _count(clause), sum(map(_count, parts))
-    if (here and others) or here > 1 or others > 1:
+    if here > 1 or others > 1:
         return False
-    around = [*there, *_content(before)]
-    if sum(_has(around, word) for word in mine) < _ALIKE * len(mine):
+    around = [*_content(sentence), *_content(before)]
+    opposites = [_opposite(clause, part, sentence) for part in nearest]
+    opposite = opposites[0] if opposites and all(opposites) else None
+    if sum(_has(around, word) for word in mine) + bool(opposite) < _ALIKE * len(mine):
         return False
+    if most == len(mine) and any(
+        _count(part) == here and not (is_turned(clause, part) or find_opposite(clause, part))
+        for part in nearest
+    ):
+        return False  # the part says it
+    turned = is_turned(clause, sentence)
+    if is_only:  # what it implies of others is not read
+        return turned and opposite is None and not here and not others
+    there = [*_content(sentence), *(opposite or ())[:1]]
     negates = any(_has(there, word) for word in _denied(clause))
+    mine += (opposite or ())[1:]
     negates = negates or any(_has(mine, word) for word in _denied(sentence))
-    return negates != (find_opposite(clause, sentence) is not None)
+    negates = negates and not (here and others)
+    if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
+        opposite = None  # the same, said twice
+    return negates ^ (opposite is not None) ^ turned
+
+
+def _common(mine: list[str], part: str) -> int:
+    there = _content(part)
+    return sum(_has(there, word) for word in mine)
+
+
+def _opposite(clause: str, part: str, sentence: str) -> tuple[str, str] | None:
+    """The word of a clause whose opposite the nearest part of a sentence has, and that; None where
+    another part has the word of the same thing ("open it, and close it later")."""
+    found = find_opposite(clause, part)
+    if found is None or _NEGATION.search(" ".join(found)):
+        return None
+    for other in _CLAUSE.split(sentence):
+        there = _content(other)
+        at = next((n for n, word in enumerate(there) if same_word(found[0], word)), None)
+        if other != part and at is not None and all(_has(_content(clause), w) for w in there[:at]):
+            return None
+    return found
 
 
 def _count(text: str) -> int:

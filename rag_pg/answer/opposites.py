@@ -81,7 +81,38 @@ complex | simple
 partial | complete
 guilty | innocent
 presence present | absence absent
-mehr größer höher | weniger kleiner niedriger
+loud louder noisy | quiet quieter silent
+written | oral verbal spoken
+outdoor outdoors | indoor indoors
+hard harder | soft softer
+dangerous harmful | harmless
+calm | windy stormy
+enable enabled | disable disabled
+switchon | switchoff
+encrypt | decrypt
+compress | decompress
+lose lost | find found
+raise | lower
+attach mount insert | remove detach
+start | stop
+bought | sell sold
+clockwise | counterclockwise anticlockwise
+steep | flat
+front | rear back
+rise rose risen grow grew grown | fall fell fallen shrink shrank shrunk
+mehr größer höher | weniger kleiner niedriger tiefer
+erlaubt gestattet | verboten untersagt
+öffnen öffnet geöffnet offen | schließen schließt geschlossen
+warm wärmer heiß | kalt kälter
+lauter | leiser
+länger | kürzer
+schwer schwerer | leicht leichter
+drinnen | draußen
+oben | unten
+vorne | hinten
+voll | leer
+tag tagsüber | nacht nachts
+sommer | winter
 meisten | wenigsten
 erste | letzte
 groß | klein
@@ -99,6 +130,15 @@ gewinnen gewann sieg | verlieren verlor niederlage
 öffentlich | privat
 innen innerhalb | außen außerhalb
 vorher | nachher
+ouvre ouvrir ouvert | ferme fermer fermé
+chaud chaude | froid froide
+jour | nuit
+été | hiver
+intérieur | extérieur
+plein pleine | vide
+long longue | court courte
+autorisé autorisée permis | interdit interdite
+acheter | vendre
 plus davantage | moins
 premier première | dernier dernière
 grand | petit
@@ -112,6 +152,12 @@ nord | sud
 augmenter hausse | diminuer baisse
 gagner victoire | perdre défaite
 public | privé
+abre abrir abierto | cierra cerrar cerrado
+día | noche
+verano | invierno
+lleno | vacío
+caliente | frío
+permitido | prohibido
 más mayor | menos menor
 primero primera | último última
 grande | pequeño
@@ -127,6 +173,10 @@ aumentar aumento | disminuir disminución
 ganar victoria | perder derrota
 público | privado
 """
+# Turn it off: one word of a particle and its verb.
+_PARTICLE = re.compile(
+    r"\b(?:switch|turn|power)(?:s|es|ed|ing)?\s+(?:\w+\s+){0,2}?(on|off)\b", re.IGNORECASE
+)
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "anti")
 _SEPARATE = ("non", "anti")  # before a hyphen too
 _SHORTEST = 4  # letters of what follows a prefix
@@ -171,10 +221,16 @@ def find_opposite(question: str, sentence: str) -> tuple[str, str] | None:
     return None
 
 
+def are_opposites(one: str, other: str) -> bool:
+    """Whether two words in small letters are opposites."""
+    far = {opposite for stem in _listed(one) for opposite in _OPPOSITES[stem]}
+    return bool(far & _listed(other)) or _is_negated(one, other)
+
+
 def _forms(text: str) -> list[str]:
     """The different words; one after a separate prefix of negation is joined to it."""
     found: list[str] = []
-    for word in words(text):
+    for word in words(_PARTICLE.sub(r"\g<0> switch\1", text)):
         if found and found[-1] in _SEPARATE:
             word = found.pop() + word
         found.append(word)

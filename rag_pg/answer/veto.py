@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from rag_pg.answer.figures import foreign_figures, is_number
+from rag_pg.answer.exchanged import is_exchanged
+from rag_pg.answer.figures import is_number
+from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.negation import contradicts, is_negated
 from rag_pg.text import content_words, is_function_word, same_word, split_sentences, words
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„«(*_]*$")
 _NOUNS = 0.15  # of a text's words with a capital letter inside sentences: all nouns have it there
+_TITLE = re.compile(r"\b(?:Herrn?|Frau|Familie|Dr\.|Prof\.)\s+$")
+_GERMAN = frozenset(words("der die das und ist nicht ein eine den dem im zu von mit für auf des"))
 _EQUAL = 0.1  # of a statement's words, by which sentences are equally near
 _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
@@ -33,7 +37,7 @@ def find_veto(
         known: words of the question and of all that the model was shown. results: of tools.
     """
     asked = [question] if is_negated(claim) else []
-    if figures := foreign_figures(
+    if figures := foreign_measures(
         claim, "\n\n".join(_about(claim, sources)), "\n\n".join([*results, *asked])
     ):
         return f"no such figure there: {', '.join(figures[:5])}"
@@ -42,6 +46,11 @@ def find_veto(
     near = _nearest(claim, sources)
     if near and all(contradicts(claim, sentence, before) for sentence, before in near):
         return "the source says the opposite"
+    if near and all(
+        (not results and is_measured_otherwise(claim, sentence)) or is_exchanged(claim, sentence)
+        for sentence, _ in near
+    ):
+        return "the source says it of something else"
     return ""
 
 
@@ -58,13 +67,17 @@ def is_about_else(claim: str, sources: Sequence[str], known: Collection[str]) ->
 def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]:
     """The names in a claim that nothing has: in capital letters, or with one within a sentence
     where not every noun has it."""
-    are_nouns = max(_share_of_capitals(claim) / 2, _share_of_capitals(nearest)) > _NOUNS
+    are_nouns = (
+        max(_share_of_capitals(claim) / 2, _share_of_capitals(nearest)) > _NOUNS
+        and len(_GERMAN.intersection(words(f"{claim} {nearest}"))) > 1
+    )
     found: list[str] = []
     for match in _TOKEN.finditer(claim):
         token = match[0]
         inside = not _START.search(claim[: match.start()])
+        is_person = bool(_TITLE.search(claim[: match.start()]))
         is_name = sum(c.isupper() for c in token) > 1 or (
-            token[0].isupper() and inside and not are_nouns
+            token[0].isupper() and inside and (is_person or not are_nouns)
         )
         parts = words(token)
         if is_name and parts and not any(_has(known, part) for part in parts):
@@ -81,7 +94,8 @@ def _share_of_capitals(text: str) -> float:
 def _about(claim: str, sources: Sequence[str]) -> list[str]:
     """The sources that have enough of a claim's words for its figures to come from them."""
     stated = [w for w in content_words(claim) if not is_function_word(w) and not is_number(w)]
-    shares = [sum(_has(set(words(source)), word) for word in stated) for source in sources]
+    own = [set(words(source)) for source in sources]
+    shares = [sum(_has(known, word) for word in stated) for known in own]
     least = max(shares, default=0) * _HALF
     return [source for source, share in zip(sources, shares, strict=True) if share >= least]
 

@@ -1,0 +1,220 @@
+"""What a claim has exchanged of the sentence that it is a near copy of: a quantifier, a month, an
+obligation, or what belongs to the other of two parallel things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from rag_pg.answer.figures import in_digits, number_in_word
+from rag_pg.answer.negation import is_negated, without_particle
+from rag_pg.answer.opposites import are_opposites
+from rag_pg.answer.relations import PRONOUNS
+from rag_pg.text import is_function_word, same_word, words
+
+# From all to none; what is said of more than a sentence says it of does not follow from it.
+_QUANTIFIERS = """
+all every each both any alle jeder jede jedes sämtliche beide tous toutes chaque todos todas cada
+most majority meisten mehrheit plupart majorité mayoría
+many viele beaucoup muchos muchas
+some certain several einige manche mehrere certains certaines quelques plusieurs algunos algunas
+few little wenige peu pocos pocas
+no none neither kein keine keiner keinen aucun aucune ningún ninguna
+"""
+_ALL, _SOME, _FEW, _NONE = 0, 3, 4, 5
+_NOUN = 3  # words behind a quantifier, of which one is what it counts
+_NOT = frozenset(words("not nicht pas no nie"))
+_CALENDAR = """
+january januar janvier enero; february februar février febrero; march märz mars marzo; april avril abril; may mai mayo; june juni juin junio; july juli juillet julio; august août agosto; september septembre septiembre; october oktober octobre octubre; november novembre noviembre; december dezember décembre diciembre
+monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags mardi martes; wednesday wednesdays mittwoch mittwochs mercredi miércoles; thursday thursdays donnerstag donnerstags jeudi jueves; friday fridays freitag freitags vendredi viernes; saturday saturdays samstag samstags sonnabend samedi sábado sábados; sunday sundays sonntag sonntags dimanche domingo domingos
+spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
+morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
+"""  # noqa: E501
+_AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
+_MUST = re.compile(
+    r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
+    r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?(\w+)",
+    re.IGNORECASE,
+)
+_MAY = re.compile(
+    r"\b(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
+    r"(?:be\s+|also\s+|\w+ly\s+)?(\w+)",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?|\s+(?:and|"
+    r"while|whereas|und|während|et|tandis que|y|mientras)\s+",
+    re.IGNORECASE,
+)
+_LEFT_OUT = PRONOUNS | {*words("only nur seulement solo also auch aussi")}
+_AND = ("and", "und", "et", "y")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-ZÄÖÜÉ][\w'’]+")
+
+
+def _read_quantifiers() -> dict[str, int]:
+    lines = _QUANTIFIERS.strip().splitlines()
+    return {word: rank for rank, line in enumerate(lines) for word in words(line)}
+
+
+def _read_calendar() -> dict[str, tuple[int, int]]:
+    return {
+        word: (kind, at)
+        for kind, line in enumerate(_CALENDAR.strip().splitlines())
+        for at, names in enumerate(line.split(";"))
+        for word in words(names)
+    }
+
+
+_RANK, _DATES = _read_quantifiers(), _read_calendar()
+
+
+def is_exchanged(claim: str, sentence: str) -> bool:
+    """Whether a claim differs from a sentence in what both say of the same."""
+    return (
+        _counts_otherwise(claim, sentence)
+        or _dates_otherwise(claim, sentence)
+        or _demands_more(claim, sentence)
+        or _mixes_parallels(claim, sentence)
+    )
+
+
+def _counts_otherwise(claim: str, sentence: str) -> bool:
+    """All for some, no for most: of the same noun."""
+    there = [*_quantified(sentence)]
+    for rank, nouns in _quantified(without_particle(claim)):
+        ranks = [of for of, others in there if any(same_word(n, o) for n in nouns for o in others)]
+        if ranks and not any(_follows(rank, of) for of in ranks):
+            return True
+    return False
+
+
+def _follows(rank: int, of: int) -> bool:
+    """Whether what is said of so many follows from what is said of others."""
+    if _NONE in (rank, of):
+        return rank == of
+    if _FEW in (rank, of):
+        return rank == of or (rank == _SOME and of == _FEW)
+    return rank >= of
+
+
+def _quantified(text: str) -> Iterator[tuple[int, list[str]]]:
+    found = words(text)
+    for at, word in enumerate(found):
+        rank = _RANK.get(word)
+        before = found[at - 1] if at else ""
+        if rank is None or before in ("the", "at", "am"):
+            continue  # the most common
+        behind = [w for w in found[at + 1 : at + 2 + _NOUN] if not is_function_word(w)][:_NOUN]
+        if rank == _NONE and behind and behind[0].endswith(("er", "less", "more")):
+            continue  # no later than
+        if before in _NOT:
+            rank = _SOME if rank < _SOME else rank
+        yield rank, behind
+
+
+def _dates_otherwise(claim: str, sentence: str) -> bool:
+    """A month, a weekday, a season or a time of day that is not there, where another is."""
+    mine, there = _dates(claim), _dates(sentence)
+    return any(
+        date not in there and any(kind == date[0] for kind, _ in there - mine) for date in mine
+    )
+
+
+@lru_cache(1024)
+def _dates(text: str) -> frozenset[tuple[int, int]]:
+    found = set()
+    for word in words(text):
+        written = _AMBIGUOUS.get(word)
+        if word in _DATES and (written is None or (written and re.search(rf"\b{written}\b", text))):
+            found.add(_DATES[word])
+    return frozenset(found)
+
+
+def _demands_more(claim: str, sentence: str) -> bool:
+    """Must for may, of the same verb."""
+    if _ONLY.search(claim) or _ONLY.search(sentence):
+        return False
+    may, must = ([*words(" ".join(p.findall(sentence)))] for p in (_MAY, _MUST))
+    return any(
+        any(same_word(verb, other) for other in may) and not any(same_word(verb, o) for o in must)
+        for verb in words(" ".join(_MUST.findall(claim)))
+    )
+
+
+def _mixes_parallels(claim: str, sentence: str) -> bool:
+    """Whether a clause has what belongs to one of two parallel things in a sentence, and what
+    belongs to the other: "the front motors spin clockwise" where the rear ones do."""
+    claim, sentence = in_digits(claim), in_digits(sentence)
+    parts = [part for part in _CLAUSE.split(sentence) if part.strip()]
+    pairs = [_slots(one, other, sentence) for one, other in pairwise(parts)]
+    return any(
+        _is_mixed(clause, slots)
+        for clause in _CLAUSE.split(claim)
+        if not is_negated(clause) and not any(_is_within(clause, part) for part in parts)
+        for slots in pairs
+    )
+
+
+def _is_within(clause: str, part: str) -> bool:
+    there = _tokens(part)
+    return all(_has(there, word) for word in _tokens(clause))
+
+
+def _is_mixed(clause: str, slots: Sequence[tuple[str, str]]) -> bool:
+    mine = _tokens(clause)
+    sides = set()
+    for one, other in slots:
+        first, second = _has(mine, one), _has(mine, other)
+        if first != second:
+            sides.add(first)
+    return len(sides) == 2
+
+
+def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
+    """Return what stands in the same place of two parallel clauses: their numbers, names and
+    opposites in order, where they begin, and each word where both are built alike."""
+    first, second = _tokens(one), _tokens(other)
+    pairs = [*zip(_numbers(first), _numbers(second), strict=False)]
+    pairs += zip(_names(one), _names(other), strict=False)
+    pairs += [(a, b) for a in first for b in second if are_opposites(a, b)]
+    mine = [w for w in first if not _has(second, w)]
+    others = [w for w in second if not _has(first, w)]
+    places, same = [w in mine for w in first], [w in others for w in second]
+    if places == same and not all(places):
+        pairs += zip(mine, others, strict=True)
+    elif pairs and mine and others and _begins(other, sentence):
+        pairs.append((mine[0], others[0]))
+    return [(a, b) for a, b in dict.fromkeys(pairs) if not _has(second, a) and not _has(first, b)]
+
+
+def _begins(clause: str, sentence: str) -> bool:
+    """Whether a clause has a subject of its own: it begins with an article or a preposition, or
+    something other than "and" stands before it."""
+    before = sentence[: sentence.find(clause)].split()[-1:]
+    return is_function_word(clause.split()[0]) or before[0].lower() not in _AND
+
+
+def _tokens(text: str) -> list[str]:
+    found = []
+    for word in words(text):
+        number = number_in_word(word)
+        if number is not None or not (is_function_word(word) or word in _LEFT_OUT):
+            found.append(word if number is None else str(number))
+    return found
+
+
+def _numbers(tokens: Sequence[str]) -> list[str]:
+    return [token for token in tokens if token.isdigit()]
+
+
+def _names(text: str) -> list[str]:
+    return [word for match in _NAME.finditer(text) for word in words(match[0])[:1]]
+
+
+def _has(tokens: Sequence[str], token: str) -> bool:
+    return any(
+        token == other or (not token.isdigit() and same_word(token, other)) for other in tokens
+    )

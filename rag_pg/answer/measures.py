@@ -1,0 +1,140 @@
+"""Quantities with their units: what a claim measures otherwise than its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from rag_pg.answer.figures import counted_figures, figures_of, foreign_figures, number_in_word
+from rag_pg.text import is_function_word, words
+
+# A line: a dimension, and its units with their size; units of size 0 cannot be converted.
+_DIMENSIONS = """
+1 second seconds sec secs sekunde sekunden seconde secondes segundo segundos; 60 minute minutes min mins minuten minuto minutos; 3600 hour hours hr hrs stunde stunden heure heures hora horas h; 86400 day days tag tage tagen jour jours dia dias; 604800 week weeks woche wochen semaine semaines semana semanas; 2629800 month months monat monate monaten mois mes meses; 7889400 quarter quarters quartal quartale trimestre; 31557600 year years jahr jahre jahren an ans annee annees ano anos; 315576000 decade decades jahrzehnt; 3155760000 century centuries jahrhundert siecle siglo
+1 millimetre millimetres millimeter millimeters mm; 10 centimetre centimetres centimeter centimeters cm; 1000 metre metres meter meters metern metro metros m; 1000000 kilometre kilometres kilometer kilometers km kilometro kilometros; 25.4 inch inches; 304.8 foot feet ft; 914.4 yard yards; 1609344 mile miles meile meilen
+1 milligram milligrams milligramm mg; 1000 gram grams gramm gramme grammes gramo gramos g; 1000000 kilogram kilograms kilogramm kilo kilos kg; 1000000000 tonne tonnes ton tons tonnen; 28349.5 ounce ounces oz
+1 millilitre millilitres milliliter milliliters ml; 10 cl; 1000 litre litres liter liters litro litros l; 3785.4 gallon gallons
+1 kb; 1000 mb; 1000000 gb; 1000000000 tb
+0 euro euros eur; 0 dollar dollars usd; 0 pound pounds gbp; 0 franc francs franken chf; 0 yen
+"""  # noqa: E501
+_TOLERANCE = Decimal("0.03")  # a month may be of 30 days, a kilobyte of 1024 bytes
+_EACH = re.compile(
+    r"\b(?:per|an?|each|every|pro|je|jede[nrs]?|im|par|por|al|chaque|cada|tous les|alle)"
+    r"\s+(\w+)(?:\s+(\w+))?",
+    re.IGNORECASE,
+)
+_NIGHTS = ("night", "nacht", "nuit", "noche")
+_OFTEN = {
+    word: unit
+    for line in """
+hour hourly stündlich
+day daily nightly täglich quotidien night nacht nuit noche
+week weekly wöchentlich hebdomadaire
+month monthly monatlich mensuel
+quarter quarterly vierteljährlich
+year yearly annual annually jährlich annuel anual""".strip().splitlines()
+    for unit, *often in (line.split(),)
+    for word in words(" ".join(often))
+}
+_ACROSS = re.compile(
+    r"(?<![\w.,])(\w+(?:[.,]\d+)?)\s+(\w+)\s+(long|wide|high|tall|deep|thick|lang|breit|hoch|tief|dick)\b",
+    re.IGNORECASE,
+)
+_ALIKE = {"tall": "high"}
+
+
+def _read_units() -> dict[str, tuple[int, Decimal, str]]:
+    found: dict[str, tuple[int, Decimal, str]] = {}
+    for dimension, line in enumerate(_DIMENSIONS.strip().splitlines()):
+        for unit in line.split(";"):
+            size, *names = unit.split()
+            found |= dict.fromkeys(names, (dimension, Decimal(size), names[0]))
+    return found
+
+
+_UNITS = _read_units()
+
+# The number, its dimension, the amount in the smallest unit of that, the name of the unit.
+Quantity = tuple[Decimal, int, Decimal, str]
+
+
+def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
+    """Return the numbers of a claim that a source does not have (see `foreign_figures`), and those
+    that it has of another unit alone: 20 hours for 20 minutes.
+
+    What is the same when it is converted (2 weeks, 14 days) is none. Units of one dimension that
+    cannot be converted (euros, dollars) differ.
+    """
+    mine, there = [*_quantities(claim)], [*_quantities(source)]
+    known = [*there, *_rates(source)]
+
+    def is_there(quantity: Quantity) -> bool:
+        return any(_is_same(one, quantity) for _, one in known)
+
+    converted = {written.split()[0] for written, one in mine if is_there(one)}
+    wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
+    given = figures_of(results)
+    for written, quantity in mine:
+        value, dimension = quantity[0], quantity[1]
+        others = [one for _, one in there if one[:2] == (value, dimension)]
+        if others and not is_there(quantity) and value not in given:
+            wrong.append(written)
+    return [*dict.fromkeys(wrong)]
+
+
+def is_measured_otherwise(claim: str, sentence: str) -> bool:
+    """Whether a claim has a rate where a sentence has another (per month, yearly), or says of a
+    measure that it is of another side ("10 metres long" for wide)."""
+    mine, there = ([one for _, one in _rates(text)] for text in (claim, sentence))
+    if mine and there and not any(_is_same(one, other) for one in mine for other in there):
+        return True
+    sides = _sides(sentence)
+    return any(sides.get(measure, {side}).isdisjoint({side})
+               for measure, found in _sides(claim).items() for side in found)  # fmt: skip
+
+
+def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
+    for written, value, unit in counted_figures(text):
+        known = _UNITS.get(_plain(unit))
+        if known is not None:
+            dimension, size, name = known
+            yield f"{written} {unit}", (value, dimension, value * size if size else value, name)
+
+
+def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
+    """Yield how often something is: every three months, per year, daily."""
+    for match in _EACH.finditer(text):
+        before = text[: match.start()].split()[-1:]
+        if match[0].lower().startswith("a") and before and is_function_word(before[0]):
+            continue  # for a minute
+        counted = number_in_word(_plain(match[1] or ""))
+        unit, number = (match[2], counted) if counted and match[2] else (match[1], 1)
+        name = _OFTEN.get(_plain(unit), _plain(unit))
+        if name in _UNITS and _UNITS[name][0] == 0:
+            _, size, of = _UNITS[name]
+            yield match[0], (Decimal(number), 0, number * size, of)
+    for word in words(text):
+        if word in _OFTEN and word not in _NIGHTS:
+            _, size, of = _UNITS[_OFTEN[word]]
+            yield word, (Decimal(1), 0, size, of)
+
+
+def _sides(text: str) -> dict[tuple[str, str], set[str]]:
+    """Return of what sides measures are: (10, metres): wide."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for match in _ACROSS.finditer(text):
+        side = match[3].lower()
+        found.setdefault((match[1], _plain(match[2])[:3]), set()).add(_ALIKE.get(side, side))
+    return found
+
+
+def _is_same(one: Quantity, other: Quantity) -> bool:
+    if one[1] != other[1] or one[3] == other[3]:
+        return one[1:3] == other[1:3]
+    near = abs(one[2] - other[2]) <= _TOLERANCE * max(one[2], other[2])
+    return bool(_UNITS[one[3]][1]) and near
+
+
+def _plain(word: str) -> str:
+    return next(iter(words(word)), word.lower())

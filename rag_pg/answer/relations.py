@@ -1,0 +1,129 @@
+"""Words that relate what stands behind them, with their opposites: before and after noon, at most
+and at least 14 days, louder than the pump."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from rag_pg.answer.figures import number_in_word
+from rag_pg.text import is_function_word, same_word, words
+
+# A line: the phrases of one side, and those that say the opposite of what follows them.
+_SIDES = """
+before; prior to; ahead of; vor; bevor; avant; antes de | after; following; nach; nachdem; après
+at most; up to; maximum of; no longer; höchstens; bis zu; au plus; au maximum; como máximo; a lo sumo; jusqu'à | at least; minimum of; mindestens; au moins; al menos; como mínimo
+less than; fewer than; shorter than; younger than; lower than; smaller than; under; below; weniger als; kürzer als; jünger als; niedriger als; unter; unterhalb; moins de; au-dessous de; menos de | more than; longer than; older than; higher than; greater than; larger than; over; above; exceed; exceeds; exceeding; mehr als; länger als; älter als; höher als; über; oberhalb; plus de; au-dessus de; más de
+"""  # noqa: E501
+_BOUNDS = (1, 2)  # the lines that bound a number: one says what the other does
+_BEHIND = re.compile(  # 16 or older
+    r"(\w+)(?:\s+[^\W\d]+)?\s+(?:or|oder|ou|o|and|und|et|y)\s+"
+    r"(?:(more|over|above|older|newer|higher|longer|mehr|älter|neuer|höher|länger|plus|más)"
+    r"|(less|fewer|under|below|younger|lower|shorter|weniger|jünger|kürzer|moins|menos))(?!\w)"
+    r"(?!\s+(?:than|als|de|que)\b)",
+    re.IGNORECASE,
+)
+_NEGATIONS = frozenset(words("no not never cannot nicht nie pas jamais nunca"))
+_THAN = re.compile(
+    r"\b(?:more|less|fewer|mehr|weniger|plus|moins|más|menos|\w{2,}er)\s+(?:\w+\s+){0,3}?"
+    r"((?:than|als|que)\s)",
+    re.IGNORECASE,
+)
+PRONOUNS = frozenset(
+    words("one ones other others those these jene diese andere anderen autre autres celui celle")
+    + words("ceux celles otro otra otros otras")
+)
+
+
+def _read_sides() -> dict[tuple[str, ...], tuple[int, int]]:
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    for number, line in enumerate(_SIDES.strip().splitlines()):
+        axis = _BOUNDS[0] if number in _BOUNDS else number
+        for side, phrases in enumerate(line.split("|")):
+            for phrase in phrases.split(";"):
+                found[tuple(words(phrase))] = (axis, side)
+    return found
+
+
+_OF = _read_sides()
+_LONGEST = max(map(len, _OF))
+OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_function_word(word))
+
+
+def is_turned(claim: str, sentence: str) -> bool:
+    """Whether a claim says of a word or a number the opposite relation of what a sentence says of
+    it, or compares two things the other way round."""
+    mine, there = _relations(claim), _relations(sentence)
+    for axis, side, anchor in mine:
+        sides = {s for a, s, other in there if a == axis and _is_same(anchor, other)}
+        if sides and side not in sides:
+            return True
+    return _is_swapped(claim, sentence)
+
+
+@lru_cache(1024)
+def _relations(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple(_read_relations(text))
+
+
+def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the line and the side of each relation, and the word that follows it."""
+    found = words(text)
+    at = 0
+    while at < len(found):
+        for length in range(min(_LONGEST, len(found) - at), 0, -1):
+            if (relation := _OF.get(tuple(found[at : at + length]))) is not None:
+                anchor = _anchor(found[at + length :])
+                if anchor:
+                    axis, side = relation
+                    denied = bool(_NEGATIONS.intersection(found[max(at - 1, 0) : at]))
+                    yield axis, side ^ denied, anchor
+                at += length - 1
+                break
+        at += 1
+    for match in _BEHIND.finditer(text):
+        number = _number(*words(match[1])[:1]) if words(match[1]) else ""
+        if number.isdigit():
+            yield _BOUNDS[0], int(bool(match[2])), number
+
+
+def _anchor(behind: Sequence[str]) -> str:
+    """The first word that says something of what follows a relation, near to it."""
+    for word in behind[:3]:
+        number = _number(word)
+        if number.isdigit() or not is_function_word(word):
+            return number
+    return ""
+
+
+def _number(word: str) -> str:
+    number = number_in_word(word)
+    return word if number is None else str(number)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one == other or (not one.isdigit() and same_word(one, other))
+
+
+def _is_swapped(claim: str, sentence: str) -> bool:
+    """Whether "A is louder than B" became "B is louder than A"."""
+    mine, there = _THAN.search(claim), _THAN.search(sentence)
+    if not mine or not there:
+        return False
+    before, behind = _things(claim, mine)
+    first, second = _things(sentence, there)
+    return _shared(before, second - first) and _shared(behind, first - second)
+
+
+def _things(text: str, match: re.Match[str]) -> tuple[set[str], set[str]]:
+    sides = (text[: match.start(1)], text[match.end() :])
+    before, behind = (
+        {word for word in words(side) if not is_function_word(word) and word not in PRONOUNS}
+        for side in sides
+    )
+    return before - behind, behind - before
+
+
+def _shared(some: set[str], others: set[str]) -> bool:
+    return any(same_word(word, other) for word in some for other in others)

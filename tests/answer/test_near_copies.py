@@ -1,0 +1,81 @@
+"""A near copy of a sentence that says something else by a word of a closed class, and one that says
+the same in other words."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_pg.answer.figures import foreign_figures
+from rag_pg.answer.measures import foreign_measures
+from rag_pg.answer.veto import find_veto
+from rag_pg.text import words
+
+
+def veto(claim: str, source: str) -> str:
+    return find_veto(claim, [source], "", {*words(claim), *words(source)})
+
+
+@pytest.mark.parametrize(
+    ("source", "same", "other"),
+    [
+        ("The sauce keeps for 20 minutes.", "It keeps for a third of an hour, 20 min.",
+         "The sauce keeps for 20 hours."),
+        ("The trial lasts 14 days.", "The trial lasts 2 weeks.", "The trial lasts 14 weeks."),
+        ("The fee is 30 euros per year.", "The fee is 30 euros a year.",
+         "The fee is 30 euros per month."),
+        ("The filter is changed every three months.", "The filter is changed quarterly.",
+         "The filter is changed every month."),
+        ("The plank is 3 metres long and 20 cm wide.", "The plank is 3 m long.",
+         "The plank is 3 metres wide."),
+        ("Most guests arrive early.", "The majority of guests arrive early.",
+         "All guests arrive early."),
+        ("Every guest gets a key.", "All guests get a key.", "No guest gets a key."),
+        ("Guests may use the pool.", "Guests can use the pool.", "Guests must use the pool."),
+        ("Keys are returned before noon.", "Return keys prior to noon.",
+         "Keys are returned after noon."),
+        ("Bags may weigh at most 20 kg.", "Bags must not weigh more than 20 kg.",
+         "Bags may weigh at least 20 kg."),
+        ("Guests over 60 pay less.", "Guests older than 60 pay less.", "Guests under 60 pay less."),
+        ("Offers below 50 euros are rejected.", "Offers below 50 euros are not accepted.",
+         "Offers above 50 euros are rejected."),
+        ("Smoking is prohibited in the hall.", "You must not smoke in the hall.",
+         "Smoking is permitted in the hall."),
+        ("The oven is louder than the fan.", "The fan is quieter than the oven.",
+         "The fan is louder than the oven."),
+        ("The left lamp is red, the right lamp is green.", "The lamp on the right is green.",
+         "The left lamp is green."),
+        ("A bed costs 40 euros, a tent 12 euros.", "A tent costs 12 euros.",
+         "A bed costs 12 euros."),
+        ("The heater turns itself off at night.", "At night the heater switches off.",
+         "The heater turns itself on at night."),
+        ("The shop closes in August.", "The shop closes in August each summer.",
+         "The shop closes in April."),
+        ("Der Saal ist mit Karte geöffnet.", "Mit Karte ist der Saal offen.",
+         "Der Saal ist ohne Karte geöffnet."),
+        ("Die Küche ist wärmer als der Flur.", "Der Flur ist kälter als die Küche.",
+         "Der Flur ist wärmer als die Küche."),
+        ("Le musée ferme avant midi.", "Avant midi, le musée ferme.", "Le musée ferme après midi."),
+        ("Open the lid slowly and close it when the food is warm.",
+         "Close the lid when the food is warm.",
+         "Close the lid when the food is cold."),
+        ("Hens are permitted, cockerels are forbidden.", "Hens are allowed, but not cockerels.",
+         "Cockerels are permitted, hens are forbidden."),
+    ],
+)  # fmt: skip
+def test_one_word_of_a_closed_class_tells_a_copy_from_its_source(
+    source: str, same: str, other: str
+) -> None:
+    assert veto(source, source) == ""
+    assert veto(same, source) == ""
+    assert veto(other, source) != ""
+
+
+def test_a_number_with_groups_and_a_fraction_is_read() -> None:
+    assert foreign_figures("It took 1,234.5 hours.", "It took 1,234.5 hours.") == []
+    assert foreign_figures("It took 1,234.5 hours.", "It took 1,234.6 hours.") == ["1,234.5"]
+
+
+def test_units_of_one_dimension_that_cannot_be_converted_differ() -> None:
+    assert foreign_measures("It costs 5 dollars.", "It costs 5 euros.") == ["5 dollars"]
+    assert foreign_measures("It costs 5 euros.", "It costs 5 euros, or 5 dollars.") == []
+    assert foreign_measures("12 months", "one year is a year, every year") == []
