@@ -13,6 +13,7 @@ from rag_pg.answer.editor import Editor
 from rag_pg.answer.question import Question
 from rag_pg.answer.retriever import Retriever
 from rag_pg.answer.trace import Trace
+from rag_pg.answer.trust import ration
 from rag_pg.types import Hit, Hits
 
 
@@ -44,7 +45,7 @@ class AnswerContext:
         Raises: as `Collection.search`.
         """
         hits = self.retriever.search(query, **options)
-        for text in hits.notes:
+        for text in filter(None, (*hits.notes, ration(hits))):
             self.trace.note(text)
         self.retrieved |= {hit.chunk_id: hit for hit in hits}
         self._mark_weak(hits)

@@ -37,6 +37,27 @@ class Location(Protocol):
         """Whether a document below the prefix, with this state, is deleted when it is gone."""
 
 
+class Labelled:
+    """A location, each of whose documents has these metadata, whatever it says of itself. Other
+    ones than before make all documents of it changed."""
+
+    def __init__(self, location: Location, metadata: Mapping[str, Any]) -> None:
+        self.prefix = location.prefix
+        self._location, self._metadata = location, dict(metadata)
+
+    def read(self, known: Known) -> Iterator[Item]:
+        same = {u: s for u, s in known.items() if s.get("metadata", {}) == self._metadata}
+        for item in self._location.read(same):
+            if self._metadata and isinstance(item, Loaded):
+                state = item.sync_state and {**item.sync_state, "metadata": self._metadata}
+                metadata = {**item.metadata, **self._metadata}
+                item = replace(item, metadata=metadata, sync_state=state)
+            yield item
+
+    def owns(self, state: State) -> bool:
+        return self._location.owns(state)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
     """max_bytes: of one object. exclude: patterns as in .gitignore. ocr: see `load_file`."""

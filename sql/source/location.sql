@@ -26,17 +26,18 @@ BEGIN
     -- No addresses either, to which a worker would take its credentials.
     IF jsonb_typeof(options) IS DISTINCT FROM 'object' OR EXISTS (
         SELECT FROM jsonb_each(CASE jsonb_typeof(options) WHEN 'object' THEN options END) AS o
-        WHERE jsonb_typeof(o.value) <> 'number') THEN
-        RAISE EXCEPTION 'options are not numbers by name'
-        USING ERRCODE = 'RG001', HINT = 'write them like {"depth": 2}; '
-            'a store is set up where the worker runs';
+        WHERE jsonb_typeof(o.value) <> CASE o.key WHEN 'metadata' THEN 'object' ELSE 'number' END)
+    THEN
+        RAISE EXCEPTION 'options are not numbers by name, and metadata an object'
+        USING ERRCODE = 'RG001', HINT = 'write them like {"depth": 2, "metadata": {"team": "web"}}'
+            '; a store is set up where the worker runs';
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._check_location IS
 $$Error RG001 for a location that is no address or holds a credential, and for options that are no
-numbers.$$;
+numbers, or metadata that are no object.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.attach_location(collection text, location text,

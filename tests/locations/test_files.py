@@ -90,6 +90,28 @@ def test_what_others_wrote_since_is_read_again(
     assert docs.get("memory://shop/a.md").content == "# A\n\nRed fish."
 
 
+def test_each_document_gets_the_metadata_of_its_location(
+    docs: Collection, store: Any, reads: list[str]
+) -> None:
+    store.pipe("/shop/a.md", b"---\ntrust: high\nauthor: Ann\n---\nRed fish.")
+    low = {"metadata": {"trust": "low"}}
+    assert counts(docs.sync("memory://shop", options=low)) == (2, 0, 0, 0)
+    found = {one.uri: one.metadata for one in docs.list()}
+    # a document does not say itself how far it is trusted
+    assert found["memory://shop/a.md"] == {"trust": "low", "author": "Ann"}
+    assert found["memory://shop/deep/b.txt"] == {"trust": "low"}
+    reads.clear()
+    assert counts(docs.sync("memory://shop", options=low)) == (0, 2, 0, 0)
+    assert reads == []
+    assert counts(docs.sync("memory://shop")) == (0, 2, 0, 0)  # their texts are the same
+    assert len(reads) == 2
+    found = {one.uri: one.metadata for one in docs.list()}
+    assert found["memory://shop/a.md"] == {"trust": "high", "author": "Ann"}
+    assert found["memory://shop/deep/b.txt"] == {}
+    with pytest.raises(InvalidInput, match="option metadata is 'low'; use an object"):
+        docs.sync("memory://shop", options={"metadata": "low"})
+
+
 def test_a_listing_that_fails_deletes_nothing(
     docs: Collection, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
