@@ -36,6 +36,7 @@ WAITING = {
     "mcp_server",
     "test_embedded.py",
     "test_replica.py",
+    "test_standbys.py",
 }
 
 # The examples are the same on any day, on a busy machine too; --hypothesis-profile=default seeks

@@ -50,6 +50,8 @@ class Rag:
             parts, whose documents lie in several databases or schemas and are searched side by
             side, see docs/guides/scale.md. None: RAG_PG_DSN, else an embedded server under
             RAG_PG_HOME, whose schema is kept up to date by itself. Elsewhere call `upgrade` once.
+            Of several hosts in one ("host=a,b dbname=app") a standby is read and the primary
+            written; with target_session_attrs, all goes where that says.
         settings: instead of the RAG_PG_* environment.
         cache: what is kept in the database, to be read again while nothing that it depends on has
             changed; False: nothing; None: as the settings say.
@@ -335,7 +337,7 @@ class Rag:
             self.database.get_collection(name)
         answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
         return Worker(
-            self.database,
+            self.database.on_primary(),
             self._writing_embedder_of,
             collections=collections,
             answerers=answerers,

@@ -14,6 +14,7 @@ from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.job import IngestWork
 from rag_pg.db.parted import PartedDatabase
 from rag_pg.db.programs import client_program
+from rag_pg.db.replica import read_notes
 from rag_pg.db.request import Request
 from rag_pg.db.source import TakenLocation
 from rag_pg.db.space import Compared
@@ -41,6 +42,7 @@ __all__ = [
     "database_errors",
     "make_fast",
     "name_of",
+    "read_notes",
     "remove_servers",
     "schema",
 ]

@@ -47,7 +47,7 @@ class Calibrations(Statements):
         """Of each share, by rag._clopper_pearson."""
         return [
             float(lower_bound)
-            for (lower_bound,) in self._execute(
+            for (lower_bound,) in self._select(
                 """SELECT i.lower_bound
                    FROM ROWS FROM (pg_catalog.unnest(%(successes)s::pg_catalog.int8[]),
                                    pg_catalog.unnest(%(trials)s::pg_catalog.int8[]))

@@ -18,13 +18,19 @@ from rag_pg.db.arguments import plain_argument
 from rag_pg.errors import SchemaMismatch
 from rag_pg.types import SHORT
 
-# One text, a line for each function: its name, the types of its arguments, their names.
+# One text, a line for each function: its name, its volatility, the types of its arguments, their
+# names.
 CATALOGUE: LiteralString = """
-    SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', p.proname,
+    SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', p.proname, p.provolatile,
                pg_catalog.array_to_string(p.proargtypes::pg_catalog.oid[], ','),
                pg_catalog.array_to_string(p.proargnames[1:p.pronargs], ',')), E'\\n')
     FROM pg_catalog.pg_proc AS p
     WHERE p.pronamespace OPERATOR(pg_catalog.=) %s::pg_catalog.regnamespace::pg_catalog.oid"""
+# Of unlogged tables, which a standby has not: neither can it answer them, nor has it to follow.
+UNLOGGED = {
+    "_count_cache_uses", "_read_cache", "_read_similar", "_write_cache", "answer_of", "cache_stats",
+    "clear_cache",
+}  # fmt: skip
 PLAIN = re.compile("[a-z_][a-z0-9_]*")  # needs no quotes after a schema, nor as one
 BUILT_IN = {
     oid: name
@@ -60,11 +66,7 @@ class Calls:
         """
         found = self._functions.get(function)
         if found is None:
-            if function not in self._lines:
-                raise SchemaMismatch(
-                    f'schema {self._schema} has no function {function}; run "rag-pg db upgrade"'
-                )
-            _, types, names = f"{self._lines[function]}  ".split(" ")[:3]
+            _, _, types, names = f"{self._line(function)}  ".split(" ")[:4]
             oids = [int(oid) for oid in types.split(",") if oid]
             found = {
                 name: self._types.get(oid, "")
@@ -72,6 +74,17 @@ class Calls:
             }
             self._functions[function] = found
         return found
+
+    def only_reads(self, function: str) -> bool:
+        """Whether a function may be called on a standby. Raises: as `arguments`."""
+        return self._line(function).split(" ")[1] != "v" and function not in UNLOGGED
+
+    def _line(self, function: str) -> str:
+        if function not in self._lines:
+            raise SchemaMismatch(
+                f'schema {self._schema} has no function {function}; run "rag-pg db upgrade"'
+            )
+        return self._lines[function]
 
     def plain(
         self, function: str, values: Mapping[str, Any], given: Container[str] | None = None

@@ -51,7 +51,7 @@ class Collections(Statements):
     def check_language(self, name: str) -> str:
         """Return the name of a text search configuration as it is stored, e.g. rag.auto for auto.
         Raises InvalidInput."""
-        ((found,),) = self._execute(
+        ((found,),) = self._select(
             "SELECT {rag}._language_name({rag}._find_language(%(name)s))", name=name
         )
         return str(found)

@@ -25,9 +25,27 @@ KEEPALIVES = {
 }
 
 
-def connection_options(dsn: str, *, seconds: int = CONNECT_SECONDS) -> dict[str, Any]:
-    """Return what psycopg is to be given beside the connection string."""
+def names_standbys(dsn: str) -> bool:
+    """Whether a connection string names several hosts and leaves open which of them is meant."""
+    try:
+        given = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:  # told by who connects
+        return False
+    several = "," in str(given.get("host") or given.get("hostaddr") or "")
+    return several and "target_session_attrs" not in given
+
+
+def connection_options(
+    dsn: str, *, seconds: int = CONNECT_SECONDS, reads: bool = False
+) -> dict[str, Any]:
+    """Return what psycopg is to be given beside the connection string.
+
+    Args:
+        reads: of several hosts a standby is wanted, where one answers; else the primary is.
+    """
+    target = {"target_session_attrs": "prefer-standby" if reads else "primary"}
     return {
+        **(target if names_standbys(dsn) else {}),
         "prepare_threshold": None,
         "client_encoding": "UTF8",
         "connect_timeout": seconds,
@@ -36,10 +54,12 @@ def connection_options(dsn: str, *, seconds: int = CONNECT_SECONDS) -> dict[str,
 
 
 def connect(
-    dsn: str, *, autocommit: bool = False, seconds: int = CONNECT_SECONDS
+    dsn: str, *, autocommit: bool = False, seconds: int = CONNECT_SECONDS, reads: bool = False
 ) -> psycopg.Connection[Any]:
-    """Open a connection. seconds: how long the server is waited for."""
-    connection = psycopg.connect(dsn, autocommit=True, **connection_options(dsn, seconds=seconds))
+    """Open a connection. seconds: how long the server is waited for. reads: see
+    `connection_options`."""
+    options = connection_options(dsn, seconds=seconds, reads=reads)
+    connection = psycopg.connect(dsn, autocommit=True, **options)
     use_iso_dates(connection)
     connection.autocommit = autocommit
     return connection

@@ -13,7 +13,7 @@ import json
 import logging
 import re
 import selectors
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import lru_cache
@@ -28,7 +28,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rag_pg.config import SCHEMA
 from rag_pg.db.arguments import PLAIN, plain_argument
-from rag_pg.db.calls import Calls
+from rag_pg.db.calls import UNLOGGED, Calls
 from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
@@ -36,10 +36,12 @@ from rag_pg.db.connect import (
     connect,
     connection_options,
     limit_remedy,
+    names_standbys,
     place_of,
     placed,
     use_iso_dates,
 )
+from rag_pg.db.replica import AWAY_SECONDS, RENEW_SECONDS, Standbys, may_read_again
 from rag_pg.db.schema import check_name, ensure
 from rag_pg.deadline import seconds_left
 from rag_pg.errors import (
@@ -66,11 +68,15 @@ SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
                                pg_catalog.unnest(%s::pg_catalog.text[]))
                    AS s (name, value)"""
 T = TypeVar("T")
+Pool = ConnectionPool[psycopg.Connection[Any]]
 log = logging.getLogger(__name__)
 
 
 class Statements:
     """A pool of connections, and statements on them. Opens nothing until `open`.
+
+    Where the connection string names several hosts, what reads has a pool of its own, with
+    connections to a standby; see `rag_pg.db.replica`.
 
     Args:
         tenant: whose collections are seen; None: those of the role. It is a setting of each
@@ -91,16 +97,14 @@ class Statements:
         self.dsn = dsn
         self.schema = check_name(schema)
         self._is_placed = False  # by Citus, which may move it
-        self._pool = ConnectionPool(
-            self._found,
-            min_size=1,
-            max_size=pool_size,
-            open=False,
-            timeout=CONNECT_SECONDS,
-            reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
-            configure=_configure,
-            kwargs={"autocommit": True, **connection_options(dsn)},
+        self._standbys: Standbys | None = None
+        if names_standbys(dsn):
+            reading = _new_pool(dsn, dsn, pool_size, reads=True, max_lifetime=RENEW_SECONDS)
+            self._standbys = Standbys(reading)
+        self._pool = _new_pool(
+            self._found, dsn, pool_size, configure=self._reached, reconnect_failed=self._lost
         )
+        self._reads_on_standbys = True
         self._opened = False
         self._calls = Calls(schema)
         self._tenant = tenant
@@ -120,6 +124,13 @@ class Statements:
         other = copy.copy(self)
         other._settings = {**self._settings, **settings}
         other._opened = False
+        return other
+
+    def on_primary(self) -> Self:
+        """Return this database with reads on the primary too, as a worker's are; see
+        `with_settings`."""
+        other = self.with_settings({})
+        other._reads_on_standbys = False
         return other
 
     def in_trace(self) -> Self:
@@ -148,14 +159,17 @@ class Statements:
         """
         if self._opened:
             return
-        with database_errors(), connect(self.dsn, autocommit=True) as connection:
+        with database_errors(), connect(self.dsn, autocommit=True, reads=True) as connection:
             check_encoding(connection)
             if upgrade:
                 ensure(self.dsn, connection, self.schema)
             check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
             self._is_placed = place_of(connection, self.schema) is not None
-        self._pool.open(wait=False)
+        if self._is_placed:  # where the standbys of its node are is not known
+            self._standbys = None
+        for pool in self._pools:
+            pool.open(wait=False)
         self._opened = True
         self._check_tenant()
 
@@ -184,36 +198,63 @@ class Statements:
 
     def close(self) -> None:
         if self._opened:
-            self._pool.close()
+            for pool in self._pools:
+                pool.close()
             self._opened = False
 
+    @property
+    def _pools(self) -> list[Pool]:
+        return [self._pool, *([self._standbys.pool] if self._standbys else ())]
+
+    def _reached(self, connection: psycopg.Connection[Any]) -> None:
+        _configure(connection)
+        if self._standbys is not None:
+            self._standbys.primary_away = False
+
+    def _lost(self, pool: Pool) -> None:
+        if self._standbys is not None:
+            self._standbys.primary_away = True
+
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+    def connection(
+        self, *, reads: bool = False, moves: bool = True
+    ) -> Iterator[psycopg.Connection[Any]]:
         """A pooled connection; its errors are translated. Raises: as `Scope.check` when the scope
-        of its work ends, which cancels what it runs."""
+        of its work ends, which cancels what it runs.
+
+        Args:
+            reads: to a standby that has all that this client has seen, where there is one.
+            moves: whether this client has seen what the primary has then.
+        """
+        if reads and self._standbys is not None and self._reads_on_standbys:
+            with self._connected(self._standbys.pool) as connection:
+                if self._standbys.has_all(connection):
+                    yield connection
+                    return
+        is_away = self._standbys is not None and self._standbys.primary_away
+        seconds = AWAY_SECONDS if is_away else CONNECT_SECONDS
+        with self._connected(self._pool, seconds) as connection:
+            yield connection
+            if moves and self._standbys is not None:
+                self._standbys.remember(connection)
+
+    @contextmanager
+    def _connected(
+        self, pool: Pool, seconds: float = CONNECT_SECONDS
+    ) -> Iterator[psycopg.Connection[Any]]:
         with database_errors(), given_up_in_time():
-            connection = self._open_connection()
+            connection = _open_connection(pool, seconds)
             try:
                 with cancelled_in_time(connection), connection:
                     yield connection
             finally:
-                self._pool.putconn(connection)
-
-    def _open_connection(self) -> psycopg.Connection[Any]:
-        """Take a connection of the pool that the server has not closed meanwhile, as after
-        idle_session_timeout or a restart."""
-        for _ in range(self._pool.max_size):
-            connection = self._pool.getconn(seconds_left(CONNECT_SECONDS))
-            if _is_open(connection):
-                return connection
-            connection.close()
-            self._pool.putconn(connection)  # which opens another
-        return self._pool.getconn(seconds_left(CONNECT_SECONDS))
+                pool.putconn(connection)
 
     def grow_pool(self, connections: int) -> None:
-        """Let the pool hold at least so many connections."""
-        if connections > self._pool.max_size:
-            self._pool.resize(self._pool.min_size, connections)
+        """Let the pools hold at least so many connections."""
+        for pool in self._pools:
+            if connections > pool.max_size:
+                pool.resize(pool.min_size, connections)
 
     def is_reachable(self) -> bool:
         """Whether the database can be reached now, by a connection of its own."""
@@ -304,6 +345,11 @@ class Statements:
         plain = {name: plain_argument(name, value, "") for name, value in values.items()}
         return self._fetch(tuple_row, self.in_schema(statement), plain)
 
+    def _select(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
+        """Run one that only reads."""
+        plain = {name: plain_argument(name, value, "") for name, value in values.items()}
+        return self._fetch(tuple_row, self.in_schema(statement), plain, reads=True)
+
     def in_schema(self, statement: LiteralString) -> bytes:
         """A statement in which {rag} stands for our schema."""
         return _in_schema(statement, self.schema)
@@ -314,7 +360,7 @@ class Statements:
         For what asks long, or for money, before it writes.
         """
         name = f"{self.schema}.{table}"
-        ((granted,),) = self._execute(
+        ((granted,),) = self._select(
             "SELECT pg_catalog.has_table_privilege(%(name)s, 'INSERT')", name=name
         )
         if not granted:
@@ -332,7 +378,11 @@ class Statements:
     ) -> list[T]:
         plain = self._calls.plain(function, arguments)
         return self._fetch(
-            row_factory, self._calls.statement(function, tuple(arguments), columns, more), plain
+            row_factory,
+            self._calls.statement(function, tuple(arguments), columns, more),
+            plain,
+            reads=self._calls.only_reads(function),
+            moves=function not in UNLOGGED or arguments.get("collection") is not None,
         )
 
     def _fetch(
@@ -340,9 +390,39 @@ class Statements:
         row_factory: BaseRowFactory[T],
         statement: bytes | LiteralString | sql.Composed,
         values: Mapping[str, object],
+        *,
+        reads: bool = False,
+        moves: bool = True,
     ) -> list[T]:
-        """Run a statement and return its rows: one transaction, one round trip."""
-        with self.connection() as connection, connection.cursor(row_factory=row_factory) as cursor:
+        """Run a statement and return its rows: one transaction, one round trip.
+
+        Args:
+            reads: it writes nothing, so it may run on a standby, and again when its connection
+                turns out to be dead or it stood in the way of what a standby replays.
+            moves: see `connection`.
+        """
+        reads = reads or self._settings.get("transaction_read_only") == "on"
+        try:
+            return self._fetch_once(row_factory, statement, values, reads, moves)
+        except DatabaseUnavailable as exc:
+            if not (reads and may_read_again(exc)):
+                raise
+        for pool in self._pools:
+            pool.check()
+        return self._fetch_once(row_factory, statement, values, reads, moves)
+
+    def _fetch_once(
+        self,
+        row_factory: BaseRowFactory[T],
+        statement: bytes | LiteralString | sql.Composed,
+        values: Mapping[str, object],
+        reads: bool,
+        moves: bool,
+    ) -> list[T]:
+        with (
+            self.connection(reads=reads, moves=moves) as connection,
+            connection.cursor(row_factory=row_factory) as cursor,
+        ):
             if not self._settings:
                 return cursor.execute(statement, values).fetchall()
             with connection.pipeline():  # until its end a transaction of its own
@@ -355,6 +435,34 @@ class Statements:
         if self._settings:
             names, values = zip(*self._settings.items(), strict=True)
             connection.execute(SET_LOCAL, [list(names), list(values)])
+
+
+def _new_pool(
+    found: str | Callable[[], str], dsn: str, size: int, *, reads: bool = False, **options: Any
+) -> Pool:
+    """A pool that is not open yet, of connections to what is found, with the options of `dsn`."""
+    return ConnectionPool(
+        found,
+        min_size=1,
+        max_size=size,
+        open=False,
+        timeout=CONNECT_SECONDS,
+        reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
+        kwargs={"autocommit": True, **connection_options(dsn, reads=reads)},
+        **{"configure": _configure, **options},
+    )
+
+
+def _open_connection(pool: Pool, seconds: float) -> psycopg.Connection[Any]:
+    """Take a connection of a pool that the server has not closed meanwhile, as after
+    idle_session_timeout or a restart."""
+    for _ in range(pool.max_size):
+        connection = pool.getconn(seconds_left(seconds))
+        if _is_open(connection):
+            return connection
+        connection.close()
+        pool.putconn(connection)  # which opens another
+    return pool.getconn(seconds_left(seconds))
 
 
 def _group_names(groups: Iterable[str]) -> str:

@@ -39,11 +39,12 @@ class Functions(Statements):
                            AND d.deptype OPERATOR(pg_catalog.=) 'e')
                ORDER BY p.proname""",
             {"schema": self.schema},
+            reads=True,
         )
 
     def value_fault(self, argument: FunctionArgument, value: str) -> str | None:
         """What the type of an argument has against a text as its value; None: nothing."""
-        found = self._execute(
+        found = self._select(
             """SELECT i.message FROM pg_catalog.pg_input_error_info(
                    %(value)s, pg_catalog.format('%%I.%%I', %(schema)s::pg_catalog.text,
                                                 %(type)s::pg_catalog.text)) AS i""",
@@ -78,14 +79,19 @@ class Functions(Statements):
         )
         if function.kind == "p":
             return self._run(sql.SQL("CALL {}").format(call), values, tell)
+        reads = function.schema == self.schema and self._calls.only_reads(function.name)
         as_json = sql.SQL(
             'SELECT pg_catalog.row_to_json("the row") AS "the row"'
             ' FROM (SELECT * FROM {}) AS "the row"'
         ).format(call)
-        return [row["the row"] for row in self._run(as_json, values, tell)]
+        return [row["the row"] for row in self._run(as_json, values, tell, reads)]
 
     def _run(
-        self, statement: sql.Composed, values: Mapping[str, object], tell: Callable[[str], None]
+        self,
+        statement: sql.Composed,
+        values: Mapping[str, object],
+        tell: Callable[[str], None],
+        reads: bool = False,
     ) -> list[dict[str, Any]]:
         """Run a statement that may give no rows; what it says meanwhile goes to `tell`."""
 
@@ -94,7 +100,10 @@ class Functions(Statements):
         def hear(diagnostic: Diagnostic) -> None:
             tell(diagnostic.message_primary or "")
 
-        with self.connection() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        with (
+            self.connection(reads=reads) as connection,
+            connection.cursor(row_factory=dict_row) as cursor,
+        ):
             connection.add_notice_handler(hear)
             try:
                 with connection.transaction() if self._settings else nullcontext():
@@ -145,6 +154,7 @@ class Functions(Statements):
                WHERE n.nspname OPERATOR(pg_catalog.=) %(schema)s
                    AND p.proname OPERATOR(pg_catalog.=) %(name)s""",
             {"schema": schema, "name": name},
+            reads=True,
         )
         return [
             FunctionInfo(**{**row, "arguments": [FunctionArgument(**a) for a in row["arguments"]]})

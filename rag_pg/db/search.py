@@ -9,7 +9,6 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from rag_pg.db.connection import Statements, columns_of
-from rag_pg.errors import DatabaseUnavailable
 from rag_pg.types import SHORT, Hit, Passage, SearchCheck, TermMatch, Vectors
 
 
@@ -26,7 +25,7 @@ class Searches(Statements):
         notes: list[str] | None = None,
         **options: Any,
     ) -> list[Hit]:
-        """Search in one round trip; asked again once when pooled connections turn out to be dead.
+        """Search in one round trip.
 
         Args:
             expected_space: the space that `embedding` belongs to. notes: what the search did
@@ -53,11 +52,7 @@ class Searches(Statements):
         self, function: str, values: Mapping[str, object], notes: list[str] | None
     ) -> list[Hit]:
         more = f", pg_catalog.current_setting('{self.schema}.notes', true) AS notes"
-        try:
-            rows = self._call(dict_row, function, values, columns_of(Hit), more)
-        except DatabaseUnavailable:
-            self._pool.check()
-            rows = self._call(dict_row, function, values, columns_of(Hit), more)
+        rows = self._call(dict_row, function, values, columns_of(Hit), more)
         told = [row.pop("notes") for row in rows]
         if notes is not None and told and told[0]:
             notes += json.loads(told[0])
@@ -139,7 +134,7 @@ class Searches(Statements):
         stop_mark: str,
         ellipsis: str,
     ) -> list[str | None]:
-        rows = self._execute(
+        rows = self._select(
             """SELECT {rag}.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s,
                    %(start_mark)s, %(stop_mark)s,
                       %(ellipsis)s)

@@ -40,7 +40,7 @@ class Views(Statements):
 
     def view_warnings(self, name: str) -> list[str]:
         """What one should know about an exposed view: policies that do not hold, functions."""
-        rows = self._execute(
+        rows = self._select(
             """SELECT {rag}._view_warnings({rag}._view_relation(v.schema_name, v.view_name))
                FROM {rag}.exposed_views AS v WHERE v.name OPERATOR(pg_catalog.=) %(name)s""",
             name=name,

@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from rag_pg.cache import Cache, Entries, keep_completions
-from rag_pg.db import Database
+from rag_pg.db import Database, read_notes
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, ProviderError
 from rag_pg.protocols import LLM, Embedder
@@ -289,11 +289,12 @@ class Searcher:
             query = read_query(rewritten, options, self.database)
             entry = search_entry(query, self._space, entries)
             found = entry.found if entry is not None else None
-            if found is None:
-                found = self._find(query, entries)
-                if entry is not None:
-                    entry.keep(found)
-            hits = self._hits(query, found, entry.refusal if entry is not None else "")
+            with read_notes() as places:
+                if found is None:
+                    found = self._find(query, entries)
+                    if entry is not None:
+                        entry.keep(found)
+                hits = self._hits(query, found, entry.refusal if entry is not None else "", places)
             hits.seconds = time.perf_counter() - started
             for part, seconds in found.parts.items():
                 current.set_attribute(f"{LEG}{part}", seconds)
@@ -348,8 +349,8 @@ class Searcher:
         opened = self.models.reranker(reranker) if isinstance(reranker, str) else reranker
         return Scorer(opened, options.get("rerank_timeout", SECONDS))
 
-    def _hits(self, query: Query, found: Found, refusal: str) -> Hits:
-        """What was found, and what has to be said of it now."""
+    def _hits(self, query: Query, found: Found, refusal: str, places: list[str]) -> Hits:
+        """What was found, and what has to be said of it now, and of where that was read."""
         notes = [*query.rewritten.notes, *found.notes]
         if waiting := self._waiting(found.is_short):
             notes.append(waiting)
@@ -357,7 +358,7 @@ class Searcher:
             notes.append(f"nothing is cached: {refusal}")
         return Hits(
             found.hits,
-            notes,
+            [*notes, *places],
             found.skipped,
             method=found.method,
             count_tokens=estimate_tokens,

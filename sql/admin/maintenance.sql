@@ -22,7 +22,7 @@ BEGIN
     -- drop it.
     RETURN QUERY SELECT 'dropped', 0
         FROM rag._dropped_parts() AS p, generate_series(1, 2) AS g
-        LIMIT CASE WHEN rag._is_owner() THEN 500 ELSE 0 END;
+        LIMIT CASE WHEN rag._is_owner() AND rag._await_standbys(0) THEN 500 ELSE 0 END;
 END
 $$;
 

@@ -149,6 +149,37 @@ $$Delete the rows of dropped spaces and collections whose partitions are gone. R
 collections.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._await_standbys(seconds double precision)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _upto pg_lsn := pg_current_wal_flush_lsn();
+    _ends_at timestamptz := clock_timestamp() + make_interval(secs => seconds);
+BEGIN
+    WHILE EXISTS (
+        SELECT FROM pg_stat_replication AS r
+        WHERE r.replay_lsn < _upto AND pg_wal_lsn_diff(_upto, r.replay_lsn) < 64 * 1024 * 1024
+            AND NOT EXISTS (SELECT FROM pg_replication_slots AS s
+                            WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))
+    LOOP
+        IF clock_timestamp() >= _ends_at THEN
+            RETURN false;
+        END IF;
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION rag._await_standbys IS
+$$Wait until the standbys have replayed what there is; false: one has not in so many seconds.
+
+One that is more than 64 MB behind is not waited for, nor any by a role outside pg_monitor, which
+sees none.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.remove_dropped()
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -160,7 +191,7 @@ DECLARE
     _removed integer := 0;
     _patience text := current_setting('lock_timeout');
 BEGIN
-    IF NOT rag._is_owner() THEN
+    IF NOT rag._is_owner() OR NOT rag._await_standbys(0.5) THEN
         RETURN 0;
     END IF;
     PERFORM set_config('lock_timeout', '50ms', true);
@@ -186,7 +217,9 @@ $$Remove one table or index of what was dropped: collections, spaces, declared f
 
 Call it again, in a transaction of its own, while it returns 1: two such locks in one transaction
 end searches on a standby, which replays them beside its readers. A table is emptied first and
-dropped by a later call. It waits at most 50 ms for each lock and leaves the rest for the next call,
+dropped by a later call. While a standby has not replayed the call before, it waits half a second
+and removes nothing: one that is far behind ends the searches that it waits for (see
+rag._await_standbys for those that are not waited for). It waits at most 50 ms for each lock and leaves the rest for the next call,
 as does a role that may not drop them. Workers, CALL rag.maintain() and the Python client's
 drops call it until it returns 0.
 Circle: worker, Maintenance and versions.

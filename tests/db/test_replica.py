@@ -1,10 +1,6 @@
 """A read replica answers searches: they write nothing and need no temporary table."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +11,10 @@ from patience import wait_until
 from psycopg.conninfo import make_conninfo
 from sql.test_read_only import outcomes, unclear
 from sql_calls import fill
+from standby import copy_of, new_primary
 
 from rag_pg.db import schema
 from rag_pg.db.database import Database
-from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 
@@ -39,43 +35,9 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def primary_dsn(folder: Path) -> Iterator[str]:
-    """A server of its own: the copy of one that other tests use would hold all their databases.
-
-    Its standby waits for a reader for as long as it takes, but for a deadlock.
-    """
-    version = int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))
-    dsn = EmbeddedServer(folder / "primary", postgres_version=version).start()
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for setting in ("max_standby_streaming_delay = -1", "deadlock_timeout = '50ms'"):
-            connection.execute(f"ALTER SYSTEM SET {setting}".encode())
-        connection.execute("SELECT pg_reload_conf()")
-    schema.upgrade(dsn)
-    yield dsn
-
-
-@contextmanager
-def copy_of(primary_dsn: str, folder: Path) -> Iterator[str]:
-    """A standby of the primary, as it is now and as it goes on."""
-    with psycopg.connect(primary_dsn) as connection:
-        (number,) = connection.execute("SHOW server_version_num").fetchone() or ("",)
-    standby = EmbeddedServer(folder / "data", postgres_version=int(number) // 10000)
-    try:
-        subprocess.run(
-            [standby.program("pg_basebackup"), "-R", "-X", "stream", "-c", "fast",
-             "-D", folder / "data", "-d", primary_dsn],
-            check=True,
-        )  # fmt: skip
-        for left in (folder / "data").glob(
-            ".s.PGSQL.*"
-        ):  # the primary's socket lay in its data folder
-            left.unlink()
-        if os.geteuid() == 0:  # under root the server runs as another user
-            for path in (folder / "data", *(folder / "data").rglob("*")):
-                shutil.chown(path, "pgserver", "pgserver")
-        yield standby.start()
-    finally:
-        standby.stop(immediate=True)
+def primary_dsn(folder: Path) -> str:
+    """A server of its own: the copy of one that other tests use would hold all their databases."""
+    return new_primary(folder)
 
 
 def test_a_standby_answers_every_search_as_its_primary_does(folder: Path, primary_dsn: str) -> None:
