@@ -54,7 +54,7 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
-from rag_pg.fault import Fault, fault_of_sqlstate
+from rag_pg.fault import Fault, fault_of, fault_of_sqlstate
 from rag_pg.tracing import current_traceparent
 
 # Raised, with rag.api_version(), when this program calls what older schemas have not.
@@ -407,8 +407,10 @@ class Statements:
         except DatabaseUnavailable as exc:
             if not (reads and may_read_again(exc)):
                 raise
-        for pool in self._pools:
-            pool.check()
+            if self._standbys is None:
+                self._pool.check()
+            elif fault_of(exc) is Fault.AWAY:  # others may hang in a pooler whose server is gone
+                self._standbys.pool.drain()
         return self._fetch_once(row_factory, statement, values, reads, moves)
 
     def _fetch_once(

@@ -289,12 +289,14 @@ class Searcher:
             query = read_query(rewritten, options, self.database)
             entry = search_entry(query, self._space, entries)
             found = entry.found if entry is not None else None
-            with read_notes() as places:
+            with read_notes() as read_from:
                 if found is None:
                     found = self._find(query, entries)
                     if entry is not None:
                         entry.keep(found)
-                hits = self._hits(query, found, entry.refusal if entry is not None else "", places)
+                hits = self._hits(
+                    query, found, entry.refusal if entry is not None else "", read_from
+                )
             hits.seconds = time.perf_counter() - started
             for part, seconds in found.parts.items():
                 current.set_attribute(f"{LEG}{part}", seconds)
@@ -349,7 +351,7 @@ class Searcher:
         opened = self.models.reranker(reranker) if isinstance(reranker, str) else reranker
         return Scorer(opened, options.get("rerank_timeout", SECONDS))
 
-    def _hits(self, query: Query, found: Found, refusal: str, places: list[str]) -> Hits:
+    def _hits(self, query: Query, found: Found, refusal: str, read_from: list[str]) -> Hits:
         """What was found, and what has to be said of it now, and of where that was read."""
         notes = [*query.rewritten.notes, *found.notes]
         if waiting := self._waiting(found.is_short):
@@ -358,7 +360,7 @@ class Searcher:
             notes.append(f"nothing is cached: {refusal}")
         return Hits(
             found.hits,
-            [*notes, *places],
+            [*notes, *read_from],
             found.skipped,
             method=found.method,
             count_tokens=estimate_tokens,

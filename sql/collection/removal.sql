@@ -155,7 +155,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _upto pg_lsn := pg_current_wal_flush_lsn();
+    _upto pg_lsn := CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn() END;
     _ends_at timestamptz := clock_timestamp() + make_interval(secs => seconds);
 BEGIN
     WHILE EXISTS (
@@ -219,8 +219,8 @@ Call it again, in a transaction of its own, while it returns 1: two such locks i
 end searches on a standby, which replays them beside its readers. A table is emptied first and
 dropped by a later call. While a standby has not replayed the call before, it waits half a second
 and removes nothing: one that is far behind ends the searches that it waits for (see
-rag._await_standbys for those that are not waited for). It waits at most 50 ms for each lock and leaves the rest for the next call,
-as does a role that may not drop them. Workers, CALL rag.maintain() and the Python client's
-drops call it until it returns 0.
+rag._await_standbys for those that are not waited for). It waits at most 50 ms for each lock and
+leaves the rest for the next call, as does a role that may not drop them. Workers,
+CALL rag.maintain() and the Python client's drops call it until it returns 0.
 Circle: worker, Maintenance and versions.
 SELECT rag.remove_dropped()$$;
