@@ -231,7 +231,7 @@ class PartedDatabase(Database):
     def call(self, function: LiteralString, /, **arguments: object) -> None:
         self.tuples((), function, **arguments)
 
-    def connection(self) -> Any:
+    def connection(self, *, reads: bool = False, moves: bool = True) -> Any:
         raise InvalidInput("this is not there for a corpus in parts: call it on each of Rag.parts")
 
     def get_collection(self, collection: str) -> CollectionInfo:
