@@ -273,9 +273,9 @@ class Counted(Database):
 
     asked = 0
 
-    def _fetch(self, *arguments: Any) -> list[Any]:
+    def _fetch(self, *arguments: Any, **options: Any) -> list[Any]:
         self.asked += 1
-        return super()._fetch(*arguments)
+        return super()._fetch(*arguments, **options)
 
 
 def test_a_collection_is_opened_by_one_query_and_without_its_model(run: Run, dsn: str) -> None:
