@@ -307,7 +307,12 @@ class PartedDatabase(Database):
             lambda number, part: part.tuples(
                 ("hit_number", "score", "vector_rank", "keyword_rank"),
                 "_fuse_parts",
-                **asked,
+                collection=collection,
+                query=query,
+                embedding=embedding,
+                limit=limit,
+                filter=where,
+                options=asked["options"],
                 vector_ranks=[hit.vector_rank for hit in found],
                 vector_distances=[hit.vector_distance for hit in found],
                 keyword_ranks=[hit.keyword_rank for hit in found],
@@ -332,8 +337,14 @@ class PartedDatabase(Database):
 
         def boost(number: int, part: Database) -> list[float]:
             own = [scores[self._outer(number, inner)] for inner in ids[number]]
-            given = {"chunk_ids": ids[number], "scores": own, "boosts": boosts}
-            return part.value(list, "_boost_part", collection=collection, **given)
+            return part.value(
+                list,
+                "_boost_part",
+                collection=collection,
+                chunk_ids=ids[number],
+                scores=own,
+                boosts=boosts,
+            )
 
         for number, boosted in self._all(boost, ids).items():
             scores |= zip((self._outer(number, i) for i in ids[number]), boosted, strict=True)

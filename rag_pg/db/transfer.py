@@ -40,13 +40,14 @@ class Transfers(Statements):
         document, version = after or (None, None)
         page = Page()
         if kind != "documents":
-            given = {"kind": kind, "after_version": version, "page_bytes": page_bytes}
             found = self.tuples(
                 ("document_id", "version", "line"),
                 "_export_rows",
                 collection=collection,
+                kind=kind,
                 after_document=document,
-                **given,
+                after_version=version,
+                page_bytes=page_bytes,
             )
             for document_id, number, line in found:
                 page.rows.append(line)
