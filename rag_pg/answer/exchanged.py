@@ -182,8 +182,8 @@ def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
     pairs += [(a, b) for a in first for b in second if are_opposites(a, b)]
     mine = [w for w in first if not _has(second, w)]
     others = [w for w in second if not _has(first, w)]
-    places, same = [w in mine for w in first], [w in others for w in second]
-    if places == same and not all(places):
+    shared, same = [w in mine for w in first], [w in others for w in second]
+    if shared == same and not all(shared):
         pairs += zip(mine, others, strict=True)
     elif pairs and mine and others and _begins(other, sentence):
         pairs.append((mine[0], others[0]))

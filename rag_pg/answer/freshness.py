@@ -104,12 +104,12 @@ def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     """Whether a sentence of another edition of a document, whose title has other figures alone, has
     most of the words of a sentence of it."""
     titles = [re.sub(r"[\W\d_]+", " ", hit.title) for hit in (one, other)]
-    said, again = (set(content_words(_FIGURE.sub(" ", text))) for text in (sentence, against))
+    first, again = (set(content_words(_FIGURE.sub(" ", text))) for text in (sentence, against))
     return (
         one.document_id != other.document_id
         and titles[0] == titles[1] != ""
-        and len(said) >= LEAST_WORDS
-        and len(said & again) >= ALIKE * len(said)
+        and len(first) >= LEAST_WORDS
+        and len(first & again) >= ALIKE * len(first)
     )
 
 

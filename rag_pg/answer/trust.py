@@ -17,10 +17,10 @@ def ration(hits: Hits) -> str | None:
     """Take out passages of low trust beyond one for each three others, the worst of them; where
     there are no others, all stay. Return a note where some went."""
     others = sum(not is_low(hit) for hit in hits)
-    low = [place for place, hit in enumerate(hits) if is_low(hit)]
+    low = [number for number, hit in enumerate(hits) if is_low(hit)]
     beyond = low[max(1, others // OTHERS) :] if others else []
-    for place in reversed(beyond):
-        del hits[place]
+    for number in reversed(beyond):
+        del hits[number]
     if not beyond:
         return None
     return (

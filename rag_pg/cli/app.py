@@ -50,13 +50,15 @@ class Commands(typer.core.TyperGroup):
     """All commands by topic, on one screen."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        write("Usage: ", ("rag-pg COMMAND", "bold"), "   with --help: how a command is used")
-        write(f"{self.help}\n")
+        write(
+            ("rag-pg COMMAND", "bold"),
+            "   --help: how it is used; or --version, --install-completion",
+        )
+        write(self.help)
         for topic, names in TOPICS.items():
             write((topic, "bold"))
             for name in names:
                 write(f"  {name:<10} {self.commands[name].get_short_help_str(66)}")
-        write("\nrag-pg --version tells the release, --install-completion completes in the shell")
 
 
 app = typer.Typer(

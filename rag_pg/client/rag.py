@@ -78,7 +78,7 @@ class Rag:
         part_timeout: float = 10.0,
     ) -> None:
         of_parts: Sequence[str | Rag] = ()
-        if dsn is not None and not isinstance(dsn, str):
+        if isinstance(dsn, Sequence) and not isinstance(dsn, str):
             of_parts, dsn = dsn, None
         if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
             raise InvalidInput(

@@ -65,7 +65,7 @@ def connect(
     return connection
 
 
-def place_of(connection: psycopg.Connection[Any], schema: str) -> tuple[str, int] | None:
+def node_of(connection: psycopg.Connection[Any], schema: str) -> tuple[str, int] | None:
     """Return host and port of the node to which Citus has given our schema, as any of its nodes
     knows them; None where it has not."""
     found = connection.execute("SELECT pg_catalog.to_regclass('pg_catalog.pg_dist_placement')")
@@ -76,7 +76,7 @@ def place_of(connection: psycopg.Connection[Any], schema: str) -> tuple[str, int
            JOIN pg_catalog.pg_dist_placement AS p USING (shardid)
            JOIN pg_catalog.pg_dist_node AS n USING (groupid)
            WHERE s.logicalrelid OPERATOR(pg_catalog.=)
-               pg_catalog.to_regclass(pg_catalog.format('%%I.collections', %s::text))""",
+               pg_catalog.to_regclass(pg_catalog.format('%%I.collections', %s::pg_catalog.text))""",
         [schema],
     ).fetchone()
 
@@ -84,12 +84,12 @@ def place_of(connection: psycopg.Connection[Any], schema: str) -> tuple[str, int
 def placed(dsn: str, connection: psycopg.Connection[Any], schema: str) -> str:
     """Return the connection string that leads to where our schema lies: `dsn`, unless Citus has
     given it to another node."""
-    place = place_of(connection, schema)
-    if place is None:
+    node = node_of(connection, schema)
+    if node is None:
         return dsn
     given = conninfo_to_dict(dsn)
     given.pop("hostaddr", None)
-    return make_conninfo(**{**given, "host": place[0], "port": place[1]})  # type: ignore[arg-type]
+    return make_conninfo(**{**given, "host": node[0], "port": node[1]})  # type: ignore[arg-type]
 
 
 def use_iso_dates(connection: psycopg.Connection[Any]) -> None:

@@ -37,7 +37,7 @@ from rag_pg.db.connect import (
     connection_options,
     limit_remedy,
     names_standbys,
-    place_of,
+    node_of,
     placed,
     use_iso_dates,
 )
@@ -165,7 +165,7 @@ class Statements:
                 ensure(self.dsn, connection, self.schema)
             check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
-            self._is_placed = place_of(connection, self.schema) is not None
+            self._is_placed = node_of(connection, self.schema) is not None
         if self._is_placed:  # where the standbys of its node are is not known
             self._standbys = None
         for pool in self._pools:

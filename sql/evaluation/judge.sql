@@ -226,10 +226,10 @@ $$How well a judge agrees with people.
 Compare a judge's scores with those of people on the results that both have, and keep the result:
 from 20 labels on its metrics are not advisory; a warning tells how many are missing.
 
-Scores from 0.5 count as yes. accuracy with its 95 % interval (Clopper and Pearson); kappa: agreement beyond
-chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
-defined. reference_judge: human, labels, or human:name, whose scores are right; the last of each
-result counts.
+Scores from 0.5 count as yes. accuracy with its 95 % interval (Clopper and Pearson); kappa:
+agreement beyond chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when
+that is not defined. reference_judge: human, labels, or human:name, whose scores are right; the last
+of each result counts.
 Circle: application, Evaluation.
 SELECT * FROM rag.measure_judge('faithfulness', '1')$$;
 

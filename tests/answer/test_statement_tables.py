@@ -29,7 +29,7 @@ FOUND = {
     "first": {"number": 19, "negation": 15, "foreign": 7, "swap": 8},
     "held": {"number": 23, "negation": 14, "foreign": 5, "swap": 5},
     "last": {"number": 12, "negation": 12, "foreign": 6, "swap": 2},
-    "words": {"comparative": 10, "antonym": 24, "verb": 14, "order": 13, "bound": 10, "unit": 20,
+    "words": {"comparative": 10, "antonym": 24, "verb": 16, "order": 13, "bound": 10, "unit": 20,
               "quantifier": 14, "swap": 20, "date": 8, "negation": 6, "name": 12, "modal": 4},
     "blind": {"comparative": 16, "antonym": 24, "verb": 14, "order": 12, "bound": 8, "unit": 14,
               "quantifier": 8, "swap": 10, "date": 8, "negation": 4, "name": 4, "number": 4},

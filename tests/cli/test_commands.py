@@ -191,7 +191,7 @@ def test_help_is_one_screen_by_topic_and_the_version_is_told(run: Run) -> None:
     assert (first, listed[0]) == (8, "demo")
     root = typer.main.get_command(app)
     assert sorted(listed) == sorted(root.commands)  # type: ignore[attr-defined]
-    assert "--install-completion" in lines[-1]
+    assert "--install-completion" in lines[0]
     assert run("add", "-h").exit_code == 0
     assert run("--version").stdout == f"rag-pg {__version__}\n"
 

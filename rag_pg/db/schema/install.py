@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from rag_pg.config import SCHEMA
-from rag_pg.db.connect import place_of
+from rag_pg.db.connect import node_of
 from rag_pg.db.schema import api, inventory
 from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
@@ -88,7 +88,7 @@ def plan(dsn: str, schema: str = SCHEMA) -> list[str]:
 def _upgrade(connection: Connection, schema: str) -> str:
     prepare_session(connection)
     check_server(connection)
-    if place_of(psycopg_connection(connection), schema) is None:
+    if node_of(psycopg_connection(connection), schema) is None:
         # of no meaning but to Citus, which has nothing of this schema yet
         connection.exec_driver_sql("SET LOCAL citus.enable_ddl_propagation TO off")
     vector_schema = ensure_vector(connection, schema)

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from rag_pg.config import SCHEMA
-from rag_pg.db.connect import connect, place_of
+from rag_pg.db.connect import connect, node_of
 from rag_pg.db.schema.inventory import UNLOGGED
 from rag_pg.db.schema.name import check_name, use_schema
 from rag_pg.errors import NotReady, RagError
@@ -67,7 +67,7 @@ def scale_out(dsn: str, schema: str = SCHEMA) -> str:
             use_schema(connection, check_name(schema))
             _check_cluster(connection)
             connection.execute("SET search_path TO pg_catalog; SET client_min_messages TO error")
-            if place_of(connection, schema) is None:
+            if node_of(connection, schema) is None:
                 with connection.transaction():
                     for statement in DISTRIBUTE:
                         connection.execute(statement)
@@ -76,9 +76,9 @@ def scale_out(dsn: str, schema: str = SCHEMA) -> str:
             assert comments is not None
             connection.execute(NESTED)
             _on_workers(connection, REST + NESTED + ";" + comments[0])
-            place = place_of(connection, schema)
-            assert place is not None
-            return f"{place[0]}:{place[1]}"
+            node = node_of(connection, schema)
+            assert node is not None
+            return f"{node[0]}:{node[1]}"
     except psycopg.Error as exc:
         raise RagError.from_sqlstate(exc) from exc
 

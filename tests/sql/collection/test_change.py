@@ -189,6 +189,7 @@ NOTED_BY_CALLERS = {"_change_document", "_save_document", "_store_vectors"}
 NOT_NOTED = {
     "store_chunks",  # documents.indexed_version alone; the chunks by _replace_chunks
     "_remove_part",
+    "_import_file",  # of a collection that is not whole; _finish_import notes it
     "_note_synced",  # of a document what no search reads
     "repair_collection",  # vectors that no search sees; the chunks by _remove_chunks
 }
