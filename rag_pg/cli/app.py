@@ -54,7 +54,7 @@ class Commands(typer.core.TyperGroup):
             ("rag-pg COMMAND", "bold"),
             "   --help: how it is used; or --version, --install-completion",
         )
-        write(self.help)
+        write(f"{self.help}")
         for topic, names in TOPICS.items():
             write((topic, "bold"))
             for name in names:

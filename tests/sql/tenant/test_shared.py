@@ -46,7 +46,7 @@ Connection = psycopg.Connection[Any]
 TENANTS = [f"t{number // 9}{number % 9}" for number in range(50)][:: 1 if LONG else 12]
 APPLICATION = "app"
 SEED = 20_261_124
-REFUSED = {"explain_search"}
+REFUSED = {"_export_rows", "explain_search"}
 # By how often words stand in the whole collection; the guide tells of it.
 OF_FREQUENCIES = re.compile(r"(score|fused score|idf) -?[0-9.]+")
 SCORES = {"score", "keyword_score"}
