@@ -91,6 +91,20 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     return f"{shown} ({f'{which}; ' if which else ''}{len(numbers)} rows)", rows
 
 
+def row_as_table(table: Table, row: int) -> Table:
+    """Return a row of a table whose columns are things as a table with a row for each of them."""
+    name, *cells = table.cells[row]
+    at = table.rows[row]
+    return Table(
+        first=at,
+        last=at + 1,
+        names=["-", name],
+        rows=[at] * len(cells),
+        cells=list(zip(table.names[1:], cells, strict=True)),
+        is_headed=True,
+    )
+
+
 def _calculated(wanted: Aggregate, numbers: Sequence[Decimal]) -> Decimal:
     """An aggregate, exact but for a mean without end, which has four decimals more."""
     if wanted in ("maximum", "minimum"):

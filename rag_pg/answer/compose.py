@@ -9,7 +9,7 @@ from datetime import date
 
 import numpy as np
 
-from rag_pg.answer.aggregates import aggregate, asked_aggregate, without_operation
+from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, without_operation
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import is_restated, other_figures, source_date
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
@@ -314,7 +314,9 @@ def _count_rows(
     table, inside = pairs[0]
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
-    found = aggregate(question, table, about)
+    turned = (row_as_table(table, row) for row in range(len(table.rows)))
+    of_rows = (found for row in turned if (found := aggregate(question, row, about)))
+    found = aggregate(question, table, about) or next(of_rows, None)
     if found is None:
         return None
     result, rows = found

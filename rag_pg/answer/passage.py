@@ -240,8 +240,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
 
 
 def following_code(page: Page, section: int, question: str) -> int | None:
-    """Return the one of the next NEXT_SECTIONS sections with code whose heading fits the question
-    best, or None."""
+    """Return the one of the next NEXT_SECTIONS sections with code whose heading has most of the
+    question's words, None where none has any."""
     asked = content_words(question)
     found: list[tuple[int, int]] = []
     for number in range(section + 1, min(section + 1 + NEXT_SECTIONS, len(page.sections))):
@@ -250,7 +250,8 @@ def following_code(page: Page, section: int, question: str) -> int | None:
             break
         if after.code and after.first < after.last:
             own = words(after.heading)
-            found.append((-sum(any(same_word(a, o) for o in own) for a in asked), number))
+            if shared := sum(any(same_word(a, o) for o in own) for a in asked):
+                found.append((-shared, number))
     return min(found)[1] if found else None
 
 

@@ -365,10 +365,10 @@ def _asks(text: str) -> bool:
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:
-    """Whether a sentence answers nothing: it asks, is a label, or introduces what does not
-    follow."""
+    """Whether a sentence answers nothing: it asks, is a label or without a word, or introduces what
+    does not follow."""
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
-    return _asks(shown) or (is_label and shown[-1:].isalnum())
+    return _asks(shown) or (is_label and shown[-1:].isalnum()) or not words(shown)

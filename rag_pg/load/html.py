@@ -18,7 +18,8 @@ from rag_pg.load.titles import given_title
 
 _DROPPED = (
     "script, style, noscript, template, svg, iframe, object, nav, footer, button, select, input, "
-    "textarea, [hidden], [aria-hidden=true], [role=navigation], a.headerlink, .navheader, "
+    "textarea, [hidden], [aria-hidden=true], [role=navigation], [role=contentinfo], a.headerlink, "
+    "#footer, .footer, #breadcrumbs, .breadcrumbs, .breadcrumb, .navheader, "
     ".navfooter, table.nav, .mw-editsection, td.linenos, td.gutter"
 )
 _XML_DECLARATION = re.compile(r"<\?xml[^>]*>", re.IGNORECASE)

@@ -242,6 +242,15 @@ def test_what_is_counted_stands_above_the_whole_table() -> None:
     assert got.citations[0].quote in PLANS and "29.50" in got.citations[0].quote
 
 
+def test_a_row_is_counted_over_where_the_columns_are_the_things() -> None:
+    rows = "| Price | 49 € | 390 € |\n| Seats | 1 | 5 |"
+    page = f"Our plans:\n\n| | Bronze | Gold |\n|---|---|---|\n{rows}"
+    got = ask("Which of our plans is the cheapest?", page)
+    assert "**minimum of Price: 49 € (Bronze; 2 rows)** [1]" in got.text
+    assert got.citations[0].quote == "| Price | 49 € | 390 € |"
+    assert "number of Plan: 3" in ask("How many plans of the cloud are there?", PLANS).text
+
+
 def test_a_sheet_is_a_table() -> None:
     text = "- Name: Ann; Days: 28\n- Name: Bob; Days: 30\n- Name: Eve; Days: 30"
     assert counted("What is the average of the days?", text) == (
