@@ -50,11 +50,20 @@ AS $$
 DECLARE
     _keys bigint[];
     _contents text[];
+    _beside record;
 BEGIN
-    SELECT array_agg(c.chunk_id), array_agg(c.content) INTO chunk_keys, contents
-    FROM rag.chunks AS c
-    WHERE c.collection_id = _read_beside.collection_id AND c.document_id = document_key
-        AND c.ordinal BETWEEN about - 4 AND about + 4 AND c.ordinal <> about;
+    -- without an aggregate and a second bound, for planning takes longer than reading
+    FOR _beside IN
+        SELECT c.chunk_id, c.ordinal, c.content FROM rag.chunks AS c
+        WHERE c.collection_id = _read_beside.collection_id AND c.document_id = document_key
+            AND c.ordinal >= about - 4
+        ORDER BY c.ordinal LIMIT 9
+    LOOP
+        IF _beside.ordinal <> about AND _beside.ordinal <= about + 4 THEN
+            chunk_keys := chunk_keys || _beside.chunk_id;
+            contents := contents || _beside.content;
+        END IF;
+    END LOOP;
     IF cardinality(others) > 0 THEN
         -- planned apart, for a statement with both is planned twice as long
         SELECT array_agg(c.chunk_id), array_agg(c.content) INTO _keys, _contents

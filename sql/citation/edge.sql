@@ -19,6 +19,16 @@ COMMENT ON FUNCTION rag._unseen IS
 $$The inside of a bracket expression for white space and characters that are not seen.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._around()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag._unseen() || '"''`|\u00AB\u00B4\u00BB\u02B9\u02BB-\u02BD\u055A\u05F3\u05F4\u2018-\u201F'
+    '\u2032\u2033\u2035\u2036\u2039\u203A\u3008-\u3011\u3014-\u301B\u301D-\u301F\uA78C\uFF02'
+    '\uFF07\uFF40';
+
+COMMENT ON FUNCTION rag._around IS
+$$The inside of a bracket expression for what is not seen, quotation marks and brackets.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._quote_core(quote text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -27,34 +37,32 @@ AS $$
 DECLARE
     -- figures and letters, which stay
     _kept CONSTANT int4multirange := '{[48,58),[65,91),[97,123),[192,592),[1024,1328),[1488,1515),'
-        '[1568,1611),[2308,2362),[13312,40960),[44032,55204)}'::int4multirange;
-    _space CONSTANT text := rag._unseen();
-    -- quotation marks and brackets
-    _marks CONSTANT text := E'"''`|\\u00AB\\u00B4\\u00BB\\u02B9\\u02BB-\\u02BD\\u055A\\u05F3'
-        '\\u05F4\\u2018-\\u201F\\u2032\\u2033\\u2035\\u2036\\u2039\\u203A\\u3008-\\u3011'
-        '\\u3014-\\u301B\\u301D-\\u301F\\uA78C\\uFF02\\uFF07\\uFF40';
-    _dots CONSTANT text := E'\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]';
-    _core text := quote;
+        '[1568,1611),[2308,2362),[13312,40960),[44032,55204)}';
+    _core text := ltrim(rtrim(quote, E' \n"''.,;:!?'), E' \n"''');
 BEGIN
-    IF left(ltrim(_core), 1) IN ('*', '_') THEN  -- emphasis of the whole
-        _core := regexp_replace(_core,
-            E'^\\s*(\\*{1,3}|_{1,3})([^\\s*_][^*_]*[^\\s*_])\\1\\s*$', E'\\2');
+    IF _kept @> ascii(_core) AND _kept @> ascii(right(_core, 1)) THEN
+        RETURN _core;
     END IF;
-    _core := ltrim(_core, E' \n"''');
+    IF left(_core, 1) IN ('*', '_') THEN  -- emphasis of the whole
+        _core := ltrim(rtrim(regexp_replace(_core,
+            E'^(\\*{1,3}|_{1,3})([^\\s*_][^*_]*[^\\s*_])\\1$', E'\\2'), E' \n"''.,;:!?'),
+            E' \n"''');
+    END IF;
     IF NOT _kept @> ascii(_core) THEN
         -- -5, $5 and (5) say what 5 does not
-        _core := regexp_replace(_core, '^(?:[' || _space || _marks
-            || E'{\\uFF3B\\u2022\\u2023\\u25AA-\\u25CF]|\\.{3}(?!\\.)|\\.{4,}(?![0-9.])|' || _dots
-            || E'|[\\[(\\uFF08](?![^0-9A-Za-z]?[0-9.,]+[\\])\\uFF09])|#{1,6}(?=[' || _space
-            || E'])|[>*+\\u2010-\\u2015-](?=[' || _space || ']+[^' || _space
+        _core := regexp_replace(_core, '^(?:[' || rag._around()
+            || E'{\\uFF3B\\u2022\\u2023\\u25AA-\\u25CF]|\\.{3}(?!\\.)|\\.{4,}(?![0-9.])'
+            '|\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]'
+            '|[\\[(\\uFF08](?![^0-9A-Za-z]?[0-9.,]+[\\])\\uFF09])|#{1,6}(?=[' || rag._unseen()
+            || E'])|[>*+\\u2010-\\u2015-](?=[' || rag._unseen() || ']+[^' || rag._unseen()
             || E'0-9.,$\\u00A2-\\u00A5\\u20A0-\\u20CF]))+', '');
     END IF;
-    _core := rtrim(_core, E' \n"''.,;:!?');
     IF NOT _kept @> ascii(right(_core, 1)) THEN
-        _core := regexp_replace(_core, '(?:[' || _space || _marks
+        _core := regexp_replace(_core, '(?:[' || rag._around()
             || E'\\])}\\uFF09\\uFF3D.,;:!?\\u2026\\u3001\\u3002\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01'
             '\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589]|'
-            || _dots || '|(?<=[' || _space || '])' || rag._dash() || ')+$', '');
+            '[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
+            || ')+$', '');
     END IF;
     RETURN _core;
 END
@@ -101,7 +109,7 @@ words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are u
 CREATE OR REPLACE FUNCTION rag._is_dated(quoted text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN quoted ~ '(1[5-9]|20)[0-9]{2}$|[0-9]-[0-9]{2}$' AND quoted ~ (
+RETURN quoted ~ (
     E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
     '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
     '|год[ау]?) [0-9]{4}$'
@@ -133,7 +141,7 @@ $$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a 
 (5 x 10, 5 by 10, 5 of 10) or an amount of two units (5 h 30 min) of a form.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
+CREATE OR REPLACE FUNCTION rag._parts_token(shape text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
@@ -147,93 +155,87 @@ RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
         '|[^] BUN(),.:;!?''*_$+%^~/-](([()]*\x03[()]+|[()]+\x03)[^] BUN(),.:;!?''*_$+%^~/0-]'
         '|[()]*\\)\x03[()]*0|[()]*\x03[()]*\\)[()]*0)';
 
-COMMENT ON FUNCTION rag._is_inside IS
+COMMENT ON FUNCTION rag._parts_token IS
 $$Whether the character 3 stands inside a token of a text, given in the classes of rag._quote_shape:
 between characters without white space, but for marks that stand before or behind a word; beside
 what is struck out; in a divided word; beside a bracket in a word; between figures, or a number and
 its sign, per cent, currency or power; (5) is -5.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._begins_inside(before text, quoted text, shape text)
+CREATE OR REPLACE FUNCTION rag._parts_words(form text)
 RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _before CONSTANT text := split_part(shape, E'\x03', 1);
-    _quoted CONSTANT text := split_part(shape, E'\x03', 2);
-    _first CONSTANT text := left(_quoted, 1);
-BEGIN
-    RETURN rag._is_inside(shape)
-        -- ,5 is a number, and 5' are feet
-        OR left(_quoted, 2) = ',0' AND right(_before, 1) NOT IN ('', ' ')
-        OR _first = '''' AND right(_before, 1) = '0'
-        OR strpos(_before, '0') > 0 AND strpos(_quoted, '0') > 0
-            AND rag._parts_range(right(before, 40) || E'\x03' || left(quoted, 40))
-        -- an ordinal of Chinese, a section, a sign in words
-        OR _first IN ('N', '0') AND before ~ '(第|§|minus|минус) ?$'
-        OR right(before, 1) <> ' ' AND before <> '' AND rag._is_mark(quoted)
-        -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
-        OR ascii(right(rtrim(before), 1)) >= 3584 AND strpos(' B(),', _first) = 0 AND before ~ (
-            E'([\\u4E0D\\u672A\\u6CA1\\u6C92\\u975E\\u65E0\\u7121\\u52FF\\u83AB\\u5F17\\u6BCB'
-            '\\u522B\\u5225\\u5426]|\\u0E44\\u0E21\\u0E48|\\u0E21\\u0E34|\\u0E2D\\u0E22'
-            '\\u0E48\\u0E32'
-            '|\\u0E44\\u0E23\\u0E49|\\u0E9A\\u0ECD\\u0EC8|\\u1798\\u17B7\\u1793|\\u17A5\\u178F'
-            '|\\u1782\\u17D2\\u1798\\u17B6\\u1793|\\u1019) ?$');
-END
-$$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
+    '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
+    '|(?:between|zwischen|entre|между) [^ ]+'
+    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
+    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
+    -- no year
+    '|(?:^|[^0-9])[0-9]{1,3}(?: out)?(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
+    '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
+    '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+    ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
+    -- an ordinal of Chinese, a section, a sign in words; ca n''t
+    '|(?:§|minus|минус) ?\x03 ?[0-9]|第 ?\x03|\x03 n?''t(?:[^a-z]|$)'
+    -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
+    '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
+    '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49|\u0E9A\u0ECD\u0EC8'
+    '|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
+    ' ?\x03[^\x01-\x40\u3001-\u3011\u3014-\u301F]');
 
-COMMENT ON FUNCTION rag._begins_inside IS
-$$Whether a quotation begins inside a token of its source. before, quoted: the forms of what stands
-before it and of its beginning. shape: rag._quote_shape of the edge, with the character 3 at it.$$;
+COMMENT ON FUNCTION rag._parts_words IS
+$$Whether the character 3 parts in a form what words make one: a range (5 to 10, between 5 and 10), a
+product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30 min), a section, an
+ordinal of Chinese, a sign in words, a negation and what it negates.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._ends_inside(quoted text, after text, shape text)
-RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _quoted CONSTANT text := split_part(shape, E'\x03', 1);
-    _after CONSTANT text := split_part(shape, E'\x03', 2);
-    _next CONSTANT text := left(ltrim(_after), 1);
-BEGIN
-    RETURN rag._is_inside(shape)
-            -- the mark of a note is no part of the word before it; 20 metre² is one
-            AND (_next NOT IN ('^', '+') OR shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}'
-                '\x03'
-                '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])')
-        OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
-        -- ca n't, as some programs leave it
-        OR left(after, 4) LIKE ' %''t%' AND after ~ '^ n?''t([^a-z]|$)'
-        -- feet and inches, where no quotation has begun that it could end
-        OR left(after, 1) IN ('''', '"') AND strpos(shape, E'0\x03') > 0
-            AND strpos(quoted, left(after, 1)) = 0
-        OR strpos(_quoted, '0') > 0 AND strpos(_after, '0') > 0
-            AND rag._parts_range(right(quoted, 40) || E'\x03' || left(after, 40))
-        -- a number without its unit
-        OR right(_quoted, 1) IN ('0', '^')
-            AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
-            ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
-            AND (_next IN ('U', 'N')
-                OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)'))
-                AND NOT rag._is_dated(quoted)
-                AND NOT (after LIKE ' in %' AND shape ~ E'[$] ?[0.,]+\x03'))
-        OR _next IN ('N', '0') AND quoted ~ '(第|§|minus|минус) ?$'
-        OR rag._is_mark(after)
-        -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
-        -- or half of a syllable
-        OR left(_after, 1) = 'U' AND strpos(' B(),', right(_quoted, 1)) = 0 AND after ~ (
-            E'^([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
-            '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
-            '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
-            '\\u3005\\u309D\\u309E])');
-END
-$$;
+CREATE OR REPLACE FUNCTION rag._currencies()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD'
+    ' BTC BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN'
+    ' ETB ETH EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR'
+    ' IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD'
+    ' MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR'
+    ' PAB PEN PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE'
+    ' SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS'
+    ' VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL US$ CA$ AU$ A$ C$ HK$ NZ$ S$ R$ Rs'
+    ' Fr kr ';
 
-COMMENT ON FUNCTION rag._ends_inside IS
-$$Whether a quotation ends inside a token of its source. quoted, after: the forms of its end and of
-what stands behind it. shape: as for rag._begins_inside.$$;
+COMMENT ON FUNCTION rag._currencies IS
+$$Codes of currencies (ISO 4217) and what is written before an amount like them, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._money()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag._currencies() || ' euro euros dollar dollars pound pounds cent cents Euro Dollar Cent '
+    || E'\u20AC \u00A3 \u00A5 $ ';
+
+COMMENT ON FUNCTION rag._money IS
+$$Currencies as they stand behind an amount, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._units()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E' m g l km kg kl cm cg cl mm mg ml dm dg dl nm ng nl um ug ul \u00B5m \u00B5g \u00B5l'
+    ' \u03BCm \u03BCg \u03BCl Hz kHz MHz GHz kB kiB kbit kW kWh MB MiB Mbit MW MWh GB GiB'
+    ' Gbit GW GWh TB TiB Tbit TW TWh Wh bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
+    ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
+    ' thousand million millions billion billions trillion trillions tausend Tausend'
+    ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
+    ' mill\u00F3n millon L mL cL dL M G T ';
+
+COMMENT ON FUNCTION rag._units IS
+$$Units and magnitudes that stand behind a number, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._magnitudes()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' tsd mio mrd mil mill mll mln mld bn mn thousand hundred tausend mille million millions'
+    ' millionen billion billions billionen trillion trillions trillionen milliard milliards'
+    ' milliarde milliarden billiarde billiarden millones mill' || E'\u00F3n тыс млн млрд ';
+
+COMMENT ON FUNCTION rag._magnitudes IS
+$$Magnitudes that a currency may follow, in small letters, each between blanks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_amount(before text, after text)
@@ -242,151 +244,161 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _currencies CONSTANT text :=
-        ' AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD'
-        ' BTC BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN'
-        ' ETB ETH EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR'
-        ' IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD'
-        ' MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR'
-        ' PAB PEN PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE'
-        ' SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS'
-        ' VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL US$ CA$ AU$ A$ C$ HK$ NZ$ S$ R$ Rs'
-        ' Fr kr ';
-    _units CONSTANT text :=
-        E' m g l km kg kl cm cg cl mm mg ml dm dg dl nm ng nl um ug ul \u00B5m \u00B5g \u00B5l'
-        ' \u03BCm \u03BCg \u03BCl Hz kHz MHz GHz kB kiB kbit kW kWh MB MiB Mbit MW MWh GB GiB'
-        ' Gbit GW GWh TB TiB Tbit TW TWh Wh bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
-        ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
-        ' thousand million millions billion billions trillion trillions tausend Tausend'
-        ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
-        ' mill\u00F3n millon L mL cL dL M G T ';
-    _money CONSTANT text := ' euro euros dollar dollars pound pounds cent cents Euro Dollar Cent '
-        || E'\u20AC \u00A3 \u00A5 $ ';
-    _letters CONSTANT text := E'([^\\x01-#%-@[-`{-\\x7F]+)';  -- and $
-    _mark CONSTANT text := E'[^0-9A-Za-z\x03\u00B5\u00C0-\u02B8\u0370-\u052F\u0590-\u167F'
-        '\u1681-\u1FFF\u3040-\uD7FF]*';
     _edge CONSTANT text := normalize(before || E'\x03' || after, NFKC);
-    _head text;
-    _tail text;
-    _word text;
+    -- a figure, a word or a figure, the edge, a word or a figure; $ is a letter
+    _found CONSTANT text[] := regexp_match(_edge, '(?:([0-9])[^0-9A-Za-z\x03]*)?'
+        '([0-9]|[^\x01-#%-@[-`{-\x7F]+[.]?)[*_' || rag._unseen() || ']*\x03(?:[.]?[*_'
+        || rag._unseen() || ']+)?((?:per|pour|por) c(?:ent|iento)|[^\x01-#%-@[-`{-\x7F]+(?![0-9])'
+        '|[0-9])');
+    _last CONSTANT text := ' ' || rtrim(_found[2], '.') || ' ';
+    _next CONSTANT text := ' ' || _found[3] || ' ';
 BEGIN
-    -- a figure beside the edge, but for marks and a word before it
-    IF _edge !~ ('[0-9](?:' || _mark || E'[A-Za-z\u0430-\u044F]{2,11})?' || _mark
-            || E'\x03|\x03' || _mark || '[0-9]') THEN
-        RETURN false;
-    ELSIF strpos(_edge, ':') > 0 AND strpos(translate(_edge, E'\x03', ''), ' :') > 0
-        AND _edge ~ E'(^|[^0-9])[0-9]{1,3}[ \x03]*:[ \x03]*[0-9]' THEN
-        RETURN true;  -- 5 : 3
-    END IF;
-    _head := regexp_replace(before, '[*_' || rag._unseen() || ']+$', '');
-    _tail := regexp_replace(after, '^[.]?[*_' || rag._unseen() || ']+', '');
-    _word := normalize(' ' || substring(_tail, '^' || _letters || '(?![0-9])') || ' ', NFKC);
-    IF ascii(right(_head, 1)) BETWEEN 48 AND 57 THEN
-        IF strpos(_units, _word) + strpos(_currencies, _word) + strpos(_money, _word) > 0
-            OR _word IN (' per ', ' pour ', ' por ') AND _tail ~ '^[a-z]+ c(ent|iento)' THEN
-            RETURN true;
-        END IF;
-    ELSIF strpos(_currencies, _word) + strpos(_money, _word) > 0 AND _head ~* (E'[0-9][^0-9A-Za-z]*'
-            '(?:tsd|mio|mrd|mi?ll|mln|mld|[bm]n|thousand|hundred|tausend|mil(?:le)?|тыс|млн|млрд'
-            '|(?:m|b|tr)illi(?:on|ard)(?:s|en?)?|mill(?:ones|\u00F3n))[.]?$') THEN
-        RETURN true;
-    ELSIF ascii(_tail) BETWEEN 48 AND 57
-        AND strpos(_currencies, ' ' || substring(_head, _letters || '[.]?$') || ' ') > 0 THEN
-        RETURN true;
-    END IF;
-    RETURN false;
+    RETURN CASE
+        WHEN _found IS NULL THEN false
+        WHEN _last BETWEEN ' 0' AND ' 9 ' THEN
+            strpos(rag._units() || rag._money(), _next) > 0 OR _next LIKE ' p% c%'
+        WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), lower(_last)) > 0 THEN
+            strpos(rag._money(), _next) > 0
+        ELSE _next BETWEEN ' 0' AND ' 9 ' AND strpos(rag._currencies(), _last) > 0 END
+        -- a ratio (5 : 3), an ordinal
+        OR _edge ~ (E'(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
+            '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_ \n]+(?:[Jj](?:anuar|u[nl][ij]'
+            '|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])|[Aa](?:pril|ugust)|[Ss]eptember'
+            '|[Oo]ktober|[Nn]ovember|[Dd]e[zsc]ember)'
+            '|(?:^|[ \n])(?:der|die|das|dem|den|des|im|zum|vom|beim) [0-9]{1,2}(?:[.]\x03|\x03[.])'
+            ' [A-Z\u00C4\u00D6\u00DC]');
 END
 $$;
 
 COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
 magnitude or the currency behind it, or from the currency before it (codes of ISO 4217), a magnitude
-from the currency behind it, or a ratio (5 : 3).$$;
+from the currency behind it, a ratio (5 : 3), or an ordinal from what it counts (2. Mai, 19.
+Jahrhundert).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parts_ordinal(before text, after text)
+CREATE OR REPLACE FUNCTION rag._ends_inside(form text, shape text, quoted text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (before || E'\x03' || after) ~* (E'(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_'
-    || rag._unseen() || E']+(?:januar|februar|m\u00E4rz|mars|marts|april|ma[ij]|jun[ij]|jul[ij]'
-    '|august|september|oktober|november|de[zsc]ember|jahrh)')
-    OR (before || E'\x03' || after) ~ (E'(?:^|[ \\n])(?:der|die|das|dem|den|des|im|zum|vom|beim) '
-    '[0-9]{1,2}(?:[.]\x03|\x03[.]) [A-Z\u00C4\u00D6\u00DC]');
+RETURN rag._parts_token(shape)
+        -- the mark of a note is no part of the word before it; 20 metre² is one
+        AND (strpos(shape, E'\x03^') + strpos(shape, E'\x03+sup') = 0
+            OR shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}\x03'
+                '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])')
+    OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
+    -- feet and inches, where no quotation has begun that it could end
+    OR shape LIKE E'%0\x03''%' AND strpos(quoted, '''') = 0
+    OR form LIKE E'%\x03"%' AND shape LIKE E'%0\x03%' AND strpos(quoted, '"') = 0
+    -- a number without its unit
+    OR (shape LIKE E'%0\x03%' OR shape LIKE E'%^\x03%')
+        AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
+        ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
+        AND (strpos(replace(shape, ' ', ''), E'\x03U') + strpos(replace(shape, ' ', ''), E'\x03N') > 0
+            OR rag._is_unit(split_part(
+                translate(ltrim(split_part(form, E'\x03', 2)), ',;:.!?()[]"''', '            '),
+                ' ', 1))
+            AND NOT rag._is_dated(quoted)
+            AND NOT (form LIKE E'%\x03 in %' AND shape ~ E'[$] ?[0.,]+\x03'))
+    -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
+    -- or half of a syllable
+    OR shape LIKE E'%\x03U%' AND form ~ (
+        E'[^\x01-\x40\\u3001-\\u3011\\u3014-\\u301F\\uFF00-\\uFF20]\x03([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
+        '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
+        '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
+        '\\u3005\\u309D\\u309E])');
 
-COMMENT ON FUNCTION rag._parts_ordinal IS
-$$Whether the edge between two texts, as they stand, parts an ordinal from what it counts (2. Mai,
-19. Jahrhundert): months in the languages that write them so.$$;
+COMMENT ON FUNCTION rag._ends_inside IS
+$$Whether a quotation ends inside a token of its source. form, shape: of the edge, with the character
+3 at it (rag._quote_form, rag._quote_shape). quoted: the form of the quotation's end.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._is_cut(original text, start integer, stop integer)
+CREATE OR REPLACE FUNCTION rag._is_whole(
+    original text, start integer, stop integer, form text DEFAULT NULL)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    seen CONSTANT integer := 16;  -- characters beside it that tell what it is cut from
+    -- 16 characters beside it tell what it is cut from
     _slice text := substr(original, start + 1, stop - start);
-    _before text := substr(original, greatest(0, start - seen) + 1, least(start, seen));
-    _after text := substr(original, stop + 1, seen);
+    _before text := substr(original, greatest(0, start - 48) + 1, least(start, 48));
+    _after text := substr(original, stop + 1, 48);
+    _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
+        '^(?:|' || rag._prose() || '[' || rag._prose_letter()
+        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || ']'
+        || rag._prose() || '$');
+    _ends CONSTANT boolean := right(_slice, 16) || E'\x03' || left(_after, 16) ~ (
+        '^' || rag._prose() || '[' || rag._prose_letter()
+        || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+[' || rag._prose_letter()
+        || ']{2}' || rag._prose() || ')$');
     _width integer := 48;
     _parts text[];
+    _edge text;
+    _shape text;
 BEGIN
-    IF _before || E'\x03' || left(_slice, seen) !~ ('^(?:|' || rag._prose() || '['
-            || rag._prose_letter() || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03['
-            || rag._prose_letter() || ']' || rag._prose() || '$') THEN
-        LOOP
-            _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
-            EXIT WHEN _width >= start OR length(rag._quote_skeleton(_before)) >= seen;
-            _width := _width * 8;
-        END LOOP;
-        IF strpos('0123456789$', left(_slice, 1)) > 0 AND _before ~ E'[-*+>][\\t ]+$' THEN
+    IF form IS NULL THEN
+        IF _begins AND _ends THEN
+            RETURN true;
+        ELSIF length(_slice) > 160 THEN
+            _slice := left(_slice, 60) || E'\n' || right(_slice, 100);
+        END IF;
+    END IF;
+    LOOP
+        IF strpos('0123456789$', left(_slice, 1)) > 0 AND right(_before, 1) IN (' ', E'\t')
+            AND strpos('-*+>', right(rtrim(_before, E' \t'), 1)) > 0 THEN
             -- the mark of a list or of a block quote is no sign
             _before := regexp_replace(
                 substr(original, greatest(0, start - 400) + 1, least(start, 400)),
                 E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
                 '[\\t >]*[-*+>][\\t ]+$', E'\\1');
         END IF;
-        _parts := string_to_array(
-            rag._quote_form(_before || E'\x03' || left(_slice, 80)), E'\x03');
-        IF rag._parts_amount(right(_before, seen), left(_slice, seen))
-            OR rag._begins_inside(_parts[1], _parts[2],
-                rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40))) THEN
-            RETURN true;
+        IF left(_after, 2) = '](' THEN  -- behind the text of a link
+            _after := regexp_replace(_after, E'^\\]\\([^ ()]*[/#.:][^ ()]*(?:[)]|$)', '');
         END IF;
-    END IF;
-    IF right(_slice, seen) || E'\x03' || _after ~ ('^' || rag._prose() || '['
-            || rag._prose_letter() || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+['
-            || rag._prose_letter() || ']{2}' || rag._prose() || ')$') THEN
+        _parts := string_to_array(
+            rag._quote_form(_before || E'\x03' || _slice || E'\x03' || _after), E'\x03');
+        EXIT WHEN (_width >= start OR length(_parts[1]) >= 16)
+            AND (_width >= length(original) - stop OR length(_parts[3]) >= 16);
+        _width := _width * 8;
+        _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
+        _after := substr(original, stop + 1, _width);
+    END LOOP;
+    IF coalesce(_parts[2] <> form, false) AND NOT rag._is_same_form(_parts[2], form) THEN
         RETURN false;
     END IF;
-    _width := 48;
-    LOOP
-        _after := substr(original, stop + 1, _width);
-        EXIT WHEN length(_after) < _width OR length(rag._quote_skeleton(_after)) >= seen;
-        _width := _width * 8;
-    END LOOP;
-    IF left(_after, 2) = '](' THEN  -- behind the text of a link
-        _after := regexp_replace(_after, E'^\\]\\([^ ()]*[/#.:][^ ()]*(?:[)]|$)', '');
+    IF NOT _begins THEN
+        _edge := right(_parts[1], 24) || E'\x03' || left(_parts[2], 24);
+        _shape := rag._quote_shape(_edge);
+        IF rag._parts_token(_shape) OR rag._parts_words(_edge)
+            -- ,5 is a number, and 5' are feet
+            OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
+            OR strpos(_shape, E'0\x03''') > 0
+            OR strpos(_shape, '0') > 0
+                AND rag._parts_amount(right(_before, 16), left(_slice, 16))
+            OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(_parts[2]) THEN
+            RETURN false;
+        END IF;
     END IF;
-    IF rag._parts_amount(right(_slice, seen), left(_after, seen))
-        OR strpos('0123456789.*_', right(_slice, 1)) > 0
-            AND rag._parts_ordinal(right(_slice, seen), left(_after, seen)) THEN
-        RETURN true;
+    IF NOT _ends THEN
+        _edge := right(_parts[2], 24) || E'\x03' || left(_parts[3], 24);
+        _shape := rag._quote_shape(_edge);
+        RETURN NOT (rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
+            OR strpos(_shape, '0') > 0
+                AND rag._parts_amount(right(_slice, 16), left(_after, 16))
+            OR rag._is_mark(_parts[3])
+            -- of numbers that are one character only raised ones are marks of notes: not those of
+            -- formulas, fractions, circled ones
+            OR strpos(_shape, E'\x03^') > 0
+                AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
+                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0);
     END IF;
-    _parts := string_to_array(rag._quote_form(right(_slice, 140) || E'\x03' || _after), E'\x03');
-    _slice := rag._quote_shape(right(_parts[1], 40) || E'\x03' || left(_parts[2], 40));
-    RETURN rag._ends_inside(_parts[1], _parts[2], _slice)
-        -- of numbers that are one character only raised ones are marks of notes: not those of
-        -- formulas, fractions, circled ones
-        OR strpos(_slice, E'\x03^') > 0
-            AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
-            AND strpos(' .:;!?"''', right(_parts[1], 1)) = 0;
+    RETURN true;
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_cut IS
-$$Whether the run of a text (without the character 3) from start to stop begins or ends inside a
-token.
+COMMENT ON FUNCTION rag._is_whole IS
+$$Whether the run of a text (without the character 3) from start to stop begins and ends between the
+tokens of the text and, where one is given, has that form.
 
 A token is what has no white space inside, less the punctuation around it; a number has its sign,
 currency, unit, power and further figures with it, also where a blank stands between. In scripts

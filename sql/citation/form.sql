@@ -25,48 +25,53 @@ $$A regular expression for a character that rag._quote_form may have to replace 
 letters, marks and punctuation that texts of many scripts are mostly made of.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._entities()
+RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E''
+    '{"nbsp":"\\u00A0", "iexcl":"\\u00A1", "cent":"\\u00A2", "pound":"\\u00A3", '
+    '"curren":"\\u00A4", "yen":"\\u00A5", "brvbar":"\\u00A6", "sect":"\\u00A7", '
+    '"uml":"\\u00A8", "copy":"\\u00A9", "ordf":"\\u00AA", "laquo":"\\u00AB", '
+    '"not":"\\u00AC", "shy":"\\u00AD", "reg":"\\u00AE", "macr":"\\u00AF", "deg":"\\u00B0", '
+    '"plusmn":"\\u00B1", "sup2":"\\u00B2", "sup3":"\\u00B3", "acute":"\\u00B4", '
+    '"micro":"\\u00B5", "para":"\\u00B6", "middot":"\\u00B7", "cedil":"\\u00B8", '
+    '"sup1":"\\u00B9", "ordm":"\\u00BA", "raquo":"\\u00BB", "frac14":"\\u00BC", '
+    '"frac12":"\\u00BD", "frac34":"\\u00BE", "iquest":"\\u00BF", "Agrave":"\\u00C0", '
+    '"Aacute":"\\u00C1", "Acirc":"\\u00C2", "Atilde":"\\u00C3", "Auml":"\\u00C4", '
+    '"Aring":"\\u00C5", "AElig":"\\u00C6", "Ccedil":"\\u00C7", "Egrave":"\\u00C8", '
+    '"Eacute":"\\u00C9", "Ecirc":"\\u00CA", "Euml":"\\u00CB", "Igrave":"\\u00CC", '
+    '"Iacute":"\\u00CD", "Icirc":"\\u00CE", "Iuml":"\\u00CF", "ETH":"\\u00D0", '
+    '"Ntilde":"\\u00D1", "Ograve":"\\u00D2", "Oacute":"\\u00D3", "Ocirc":"\\u00D4", '
+    '"Otilde":"\\u00D5", "Ouml":"\\u00D6", "times":"\\u00D7", "Oslash":"\\u00D8", '
+    '"Ugrave":"\\u00D9", "Uacute":"\\u00DA", "Ucirc":"\\u00DB", "Uuml":"\\u00DC", '
+    '"Yacute":"\\u00DD", "THORN":"\\u00DE", "szlig":"\\u00DF", "agrave":"\\u00E0", '
+    '"aacute":"\\u00E1", "acirc":"\\u00E2", "atilde":"\\u00E3", "auml":"\\u00E4", '
+    '"aring":"\\u00E5", "aelig":"\\u00E6", "ccedil":"\\u00E7", "egrave":"\\u00E8", '
+    '"eacute":"\\u00E9", "ecirc":"\\u00EA", "euml":"\\u00EB", "igrave":"\\u00EC", '
+    '"iacute":"\\u00ED", "icirc":"\\u00EE", "iuml":"\\u00EF", "eth":"\\u00F0", '
+    '"ntilde":"\\u00F1", "ograve":"\\u00F2", "oacute":"\\u00F3", "ocirc":"\\u00F4", '
+    '"otilde":"\\u00F5", "ouml":"\\u00F6", "divide":"\\u00F7", "oslash":"\\u00F8", '
+    '"ugrave":"\\u00F9", "uacute":"\\u00FA", "ucirc":"\\u00FB", "uuml":"\\u00FC", '
+    '"yacute":"\\u00FD", "thorn":"\\u00FE", "yuml":"\\u00FF", "amp":"&", "lt":"<", '
+    '"gt":">", "quot":"\", "apos":"''", "ndash":"\\u2013", "mdash":"\\u2014", '
+    '"lsquo":"\\u2018", "rsquo":"\\u2019", "sbquo":"\\u201A", "ldquo":"\\u201C", '
+    '"rdquo":"\\u201D", "bdquo":"\\u201E", "lsaquo":"\\u2039", "rsaquo":"\\u203A", '
+    '"hellip":"\\u2026", "bull":"\\u2022", "prime":"\\u2032", "Prime":"\\u2033", '
+    '"euro":"\\u20AC", "trade":"\\u2122", "permil":"\\u2030", "minus":"\\u2212", '
+    '"le":"\\u2264", "ge":"\\u2265", "ne":"\\u2260", "asymp":"\\u2248", "infin":"\\u221E", '
+    '"frasl":"\\u2044", "larr":"\\u2190", "rarr":"\\u2192", "ensp":"\\u2002", '
+    '"emsp":"\\u2003", "thinsp":"\\u2009", "zwnj":"\\u200C", "zwj":"\\u200D", '
+    '"dagger":"\\u2020", "Dagger":"\\u2021", "OElig":"\\u0152", "oelig":"\\u0153", '
+    '"Scaron":"\\u0160", "scaron":"\\u0161"}'::jsonb;
+
+COMMENT ON FUNCTION rag._entities IS
+$$Names of HTML entities, each with its character.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._decode_entities(original text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
-DECLARE
-    -- Each name with its character.
-    _names CONSTANT jsonb := E''
-        '{"nbsp":"\\u00A0", "iexcl":"\\u00A1", "cent":"\\u00A2", "pound":"\\u00A3", '
-        '"curren":"\\u00A4", "yen":"\\u00A5", "brvbar":"\\u00A6", "sect":"\\u00A7", '
-        '"uml":"\\u00A8", "copy":"\\u00A9", "ordf":"\\u00AA", "laquo":"\\u00AB", '
-        '"not":"\\u00AC", "shy":"\\u00AD", "reg":"\\u00AE", "macr":"\\u00AF", "deg":"\\u00B0", '
-        '"plusmn":"\\u00B1", "sup2":"\\u00B2", "sup3":"\\u00B3", "acute":"\\u00B4", '
-        '"micro":"\\u00B5", "para":"\\u00B6", "middot":"\\u00B7", "cedil":"\\u00B8", '
-        '"sup1":"\\u00B9", "ordm":"\\u00BA", "raquo":"\\u00BB", "frac14":"\\u00BC", '
-        '"frac12":"\\u00BD", "frac34":"\\u00BE", "iquest":"\\u00BF", "Agrave":"\\u00C0", '
-        '"Aacute":"\\u00C1", "Acirc":"\\u00C2", "Atilde":"\\u00C3", "Auml":"\\u00C4", '
-        '"Aring":"\\u00C5", "AElig":"\\u00C6", "Ccedil":"\\u00C7", "Egrave":"\\u00C8", '
-        '"Eacute":"\\u00C9", "Ecirc":"\\u00CA", "Euml":"\\u00CB", "Igrave":"\\u00CC", '
-        '"Iacute":"\\u00CD", "Icirc":"\\u00CE", "Iuml":"\\u00CF", "ETH":"\\u00D0", '
-        '"Ntilde":"\\u00D1", "Ograve":"\\u00D2", "Oacute":"\\u00D3", "Ocirc":"\\u00D4", '
-        '"Otilde":"\\u00D5", "Ouml":"\\u00D6", "times":"\\u00D7", "Oslash":"\\u00D8", '
-        '"Ugrave":"\\u00D9", "Uacute":"\\u00DA", "Ucirc":"\\u00DB", "Uuml":"\\u00DC", '
-        '"Yacute":"\\u00DD", "THORN":"\\u00DE", "szlig":"\\u00DF", "agrave":"\\u00E0", '
-        '"aacute":"\\u00E1", "acirc":"\\u00E2", "atilde":"\\u00E3", "auml":"\\u00E4", '
-        '"aring":"\\u00E5", "aelig":"\\u00E6", "ccedil":"\\u00E7", "egrave":"\\u00E8", '
-        '"eacute":"\\u00E9", "ecirc":"\\u00EA", "euml":"\\u00EB", "igrave":"\\u00EC", '
-        '"iacute":"\\u00ED", "icirc":"\\u00EE", "iuml":"\\u00EF", "eth":"\\u00F0", '
-        '"ntilde":"\\u00F1", "ograve":"\\u00F2", "oacute":"\\u00F3", "ocirc":"\\u00F4", '
-        '"otilde":"\\u00F5", "ouml":"\\u00F6", "divide":"\\u00F7", "oslash":"\\u00F8", '
-        '"ugrave":"\\u00F9", "uacute":"\\u00FA", "ucirc":"\\u00FB", "uuml":"\\u00FC", '
-        '"yacute":"\\u00FD", "thorn":"\\u00FE", "yuml":"\\u00FF", "amp":"&", "lt":"<", '
-        '"gt":">", "quot":"\", "apos":"''", "ndash":"\\u2013", "mdash":"\\u2014", '
-        '"lsquo":"\\u2018", "rsquo":"\\u2019", "sbquo":"\\u201A", "ldquo":"\\u201C", '
-        '"rdquo":"\\u201D", "bdquo":"\\u201E", "lsaquo":"\\u2039", "rsaquo":"\\u203A", '
-        '"hellip":"\\u2026", "bull":"\\u2022", "prime":"\\u2032", "Prime":"\\u2033", '
-        '"euro":"\\u20AC", "trade":"\\u2122", "permil":"\\u2030", "minus":"\\u2212", '
-        '"le":"\\u2264", "ge":"\\u2265", "ne":"\\u2260", "asymp":"\\u2248", "infin":"\\u221E", '
-        '"frasl":"\\u2044", "larr":"\\u2190", "rarr":"\\u2192", "ensp":"\\u2002", '
-        '"emsp":"\\u2003", "thinsp":"\\u2009", "zwnj":"\\u200C", "zwj":"\\u200D", '
-        '"dagger":"\\u2020", "Dagger":"\\u2021", "OElig":"\\u0152", "oelig":"\\u0153", '
-        '"Scaron":"\\u0160", "scaron":"\\u0161"}'::jsonb;
 BEGIN
     IF strpos(original, '&') = 0 OR original !~ '&(?:#[0-9xX]|[A-Za-z])[0-9A-Za-z]+;' THEN
         RETURN original;
@@ -83,7 +88,7 @@ BEGIN
                 WHEN p.part[2] LIKE '&#x%' OR p.part[2] LIKE '&#X%' THEN
                     ('x' || lpad(btrim(p.part[2], '&#xX;'), 8, '0'))::bit(32)::integer
                 WHEN p.part[2] LIKE '&#%' THEN btrim(p.part[2], '&#;')::integer
-                WHEN p.part[2] LIKE '&%;' THEN ascii(_names ->> btrim(p.part[2], '&;'))
+                WHEN p.part[2] LIKE '&%;' THEN ascii(rag._entities() ->> btrim(p.part[2], '&;'))
                 END AS code
         ) AS n
         CROSS JOIN LATERAL (
@@ -102,21 +107,26 @@ not seen, as keep every offset what it was.$$;
 
 CREATE OR REPLACE FUNCTION rag._quote_skeleton(original text)
 RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN octet_length(original) = length(original)
-    THEN lower(regexp_replace(replace(replace(original, ' ', ''), E'\n', ''),
-        '[\x01-\x20\x7F*_`''-]+', '', 'g'))
-    ELSE replace(replace(lower(normalize(regexp_replace(regexp_replace(
-        replace(original, 'İ', 'i'),
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _text text := regexp_replace(replace(replace(original, ' ', ''), E'\n', ''),
         '[\x01-\x20*_`''\u007F-\u00A0\u00AD\u00B4\u02B9\u02BB-\u02BD\u034F\u055A\u058A\u05BE\u05F3'
         '\u061C\u115F\u1160\u1400\u1680\u17B4\u17B5\u1806\u180B-\u180F\u2000-\u2015\u2018-\u201B'
         '\u2028-\u202F\u2032\u2035\u2039\u203A\u2043\u205F-\u206F\u2212\u2E17\u2E1A\u2E3A\u2E3B'
         '\u2E40\u2E5D\u3000\u301C\u3030\u30A0\u3164\uA78C\uFE00-\uFE0F\uFE31\uFE32\uFE58\uFE63'
         '\uFEFF\uFF07\uFF0D\uFFA0\uFFF0-\uFFF8\U00010EAD\U0001BCA0-\U0001BCA3'
-        '\U0001D173-\U0001D17A\U000E0000-\U000E0FFF-]+', '', 'g'),
-        '[\u00AB\u00BB\u05F4\u201C-\u201F\u2033\u2036\u301D-\u301F\uFF02]', '"', 'g'),
-        NFKD)), 'ς', 'σ'), ' ', '')
-    END;
+        '\U0001D173-\U0001D17A\U000E0000-\U000E0FFF-]+', '', 'g');
+BEGIN
+    IF octet_length(_text) = length(_text) THEN
+        RETURN lower(_text);
+    END IF;
+    _text := regexp_replace(replace(_text, 'İ', 'i'),
+        '[\u00AB\u00BB\u05F4\u201C-\u201F\u2033\u2036\u301D-\u301F\uFF02]', '"', 'g');
+    RETURN translate(lower(normalize(_text, NFKD)), 'ς ', 'σ');
+END
+$$;
 
 COMMENT ON FUNCTION rag._quote_skeleton IS
 $$A text without what printing and copying change: white space, dashes, hyphens, apostrophes, soft
@@ -134,70 +144,57 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _unspaced CONSTANT text := rag._unspaced_letter();
-    _katakana CONSTANT text := E'[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF]';
-    _word CONSTANT text := rag._word_character();
-    _no_letter CONSTANT text := rag._breaker() || '|' || rag._figure();
-    _text text := original;
+    _text text := regexp_replace(original,
+        E'[\x01\x02\x04-\x08\x0E-\x1B\\u007F-\\u0084\\u0086-\\u009F\\u034F\\u061C'
+        '\\u115F\\u1160'
+        '\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164'
+        '\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFF8\\U0001BCA0-\\U0001BCA3'
+        '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF]+', '', 'g');
     _is_plain boolean;
 BEGIN
     IF octet_length(_text) > length(_text) THEN
-        -- the most usual ones at once
-        _text := translate(_text,
-            E'\u2018\u2019\u201C\u201D\u201E\u00AB\u00BB\u2010\u2011\u2013\u2014\u2212',
-            '''''"""""-----');
-        IF _text IS NOT NFC NORMALIZED THEN
-            _text := normalize(_text, NFC);
-        END IF;
         _is_plain := _text !~ rag._special_character();
         IF NOT _is_plain THEN
-            _text := regexp_replace(_text,
-                E'[\x01\x02\x04-\x08\x0E-\x1B\\u007F-\\u0084\\u0086-\\u009F\\u034F\\u061C'
-                '\\u115F\\u1160'
-                '\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164'
-                '\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFF8\\U0001BCA0-\\U0001BCA3'
-                '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF]+', '', 'g');
+            -- the most usual ones at once
+            _text := normalize(translate(_text,
+                E'\u2018\u2019\u201C\u201D\u201E\u00AB\u00BB\u2010\u2011\u2013\u2014\u2212',
+                '''''"""""-----'), NFC);
+            _is_plain := _text !~ rag._special_character();
+        END IF;
+        IF NOT _is_plain THEN
             -- a soft hyphen divides a word at the end of a line; elsewhere it is not seen
             IF strpos(_text, chr(173)) > 0 THEN
                 _text := regexp_replace(_text,
                     E'\\u00AD(?=\x03?[\\x09-\\x20\\u2028\\u2029])', '-', 'g');
             END IF;
-            _text := regexp_replace(_text,
-                E'[\\u058A\\u05BE\\u1400\\u1806\\u2010-\\u2015\\u2043\\u2212\\u2E17\\u2E1A\\u2E3A'
-                '\\u2E3B\\u2E40\\u2E5D\\u301C\\u3030\\u30A0\\uFE31\\uFE32\\uFE58\\uFE63\\uFF0D'
-                '\\U00010EAD]',
-                '-', 'g');
-            _text := regexp_replace(_text,
-                E'[\\u0085\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000]',
-                ' ', 'g');
-            _text := regexp_replace(_text, E'[\\u00AB\\u00BB\\u05F4\\u201C-\\u201F\\u2033\\u2036'
-                '\\u301D-\\u301F\\uFF02]',
-                '"', 'g');
-            _text := regexp_replace(_text, E'[\\u00B4\\u02B9\\u02BB-\\u02BD\\u055A\\u05F3'
-                '\\u2018-\\u201B\\u2032\\u2035\\u2039\\u203A\\uA78C\\uFF07]',
-                '''', 'g');
-            _text := replace(replace(_text, 'İ', 'i'), chr(173), '');
+            _text := translate(_text,
+                E'\u058A\u05BE\u1400\u1806\u2012\u2015\u2043\u2E17\u2E1A\u2E3A\u2E3B\u2E40\u2E5D'
+                '\u301C\u3030\u30A0\uFE31\uFE32\uFE58\uFE63\uFF0D\U00010EAD'
+                '\u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009'
+                '\u200A\u2028\u2029\u202F\u205F\u3000'
+                '\u05F4\u201F\u2033\u2036\u301D\u301E\u301F\uFF02'
+                '\u00B4\u02B9\u02BB\u02BC\u02BD\u055A\u05F3\u201A\u201B\u2032\u2035\u2039\u203A'
+                '\uA78C\uFF07\u0130\u00AD',
+                rpad('', 22, '-') || rpad('', 19) || rpad('', 8, '"') || rpad('', 15, '''') || 'i');
         END IF;
-        IF strpos(_text, '"') > 0 AND _text ~ E'[\\u05D0-\\u05EA]\x03?"' THEN
+        IF strpos(_text, '"') > 0 THEN
             -- the mark of an abbreviation
             _text := regexp_replace(_text,
                 E'(?<=[\\u05D0-\\u05EA]\x03?)"(?=\x03?[\\u05D0-\\u05EA])', E'\\u05F4', 'g');
         END IF;
-    ELSIF _text ~ E'[\x01\x02\x04-\x08\x0E-\x1B\x7F]' THEN
-        _text := regexp_replace(_text, E'[\x01\x02\x04-\x08\x0E-\x1B\x7F]', '', 'g');
     END IF;
-    IF strpos(_text, '*') + strpos(_text, '_') + strpos(_text, '`') > 0 THEN
+    IF _text ~ '[*_`]' THEN
         _text := regexp_replace(_text,
             E'(?<=[^\\x01-\\x40\\x5B-\\x60])`(?=[^\\x01-\\x40\\x5B-\\x60])', '''', 'g');
         _text := replace(_text, '`', '');
         _text := regexp_replace(_text, E'(?<=[^0-9\\x09-\\x20*])\\*{2,3}(?=[^\\x09-\\x20*])'
             '|(?<=[^\\x09-\\x20*])\\*{2,3}(?=[^0-9\\x09-\\x20*])', '', 'g');
         -- not 2*3, nor file_size, nor 15*
-        _text := regexp_replace(_text, '(^|(?!' || _word || E')[^*_])('
+        _text := regexp_replace(_text, '(^|(?!' || rag._word_character() || E')[^*_])('
             '\\*{2,3}|_{2,3}|[*_](?![0-9]))'
             '(?=[^\\x09-\\x20*_])', E'\\1', 'g');
         _text := regexp_replace(_text, E'(?<=[^\\x09-\\x20*_])(\\*{2,3}|_{2,3}|(?<![0-9])[*_])'
-            '(?=$|(?!' || _word || ')[^*_])', '', 'g');
+            '(?=$|(?!' || rag._word_character() || ')[^*_])', '', 'g');
     END IF;
     IF octet_length(_text) > length(_text) THEN
         IF NOT _is_plain THEN
@@ -218,35 +215,27 @@ BEGIN
         IF _text ~ E'[\\u0E01-\\u0EFF\\u1000-\\u11FF\\u1780-\\u17DD\\u3005-\\u9FFF\\uA9E0-\\uAA7F'
             '\\uF900-\\uFAFF\\U00020000-\\U000323AF]' THEN
             _text := regexp_replace(_text,
-                '(?<=' || _unspaced || E')[\\x09-\\x20]+(?![\\x09-\\x20\x03-])'
-                '|(?<![\\x09-\\x20\x03-])[\\x09-\\x20]+(?=' || _unspaced
-                || ')|(?<=' || _katakana || E')[\\x09-\\x20]+(?=' || _katakana
+                '(?<=' || rag._unspaced_letter() || E')[\\x09-\\x20]+(?![\\x09-\\x20\x03-])'
+                '|(?<![\\x09-\\x20\x03-])[\\x09-\\x20]+(?=' || rag._unspaced_letter()
+                || ')|(?<=' || E'[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF]' || E')[\\x09-\\x20]+(?=' || E'[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF]'
                 || E')|(?<=[\\u1100-\\u11FF])[\\x09-\\x20]+(?=[\\u1100-\\u11FF])',
                 '', 'g');
         END IF;
     ELSE
         _text := lower(_text);
     END IF;
-    _text := regexp_replace(_text, E'[\\x09-\\x20]+', ' ', 'g');
+    IF _text !~ E'[\\x09-\\x0D\\x1C-\\x1F"]| [ %.,:]|- ' THEN
+        RETURN btrim(_text);
+    END IF;
+    _text := replace(replace(replace(translate(_text, E'\t\n\v\f\r\x1C\x1D\x1E\x1F', '         '),
+        ' ', E' \x04'), E'\x04 ', ''), E'\x04', '');
     IF strpos(_text, '- ') > 0 THEN
         -- a word divided at the end of a line
-        _text := regexp_replace(_text, E'(?<=[a-z])- (?=[a-z])', E'\x02', 'g');
-        IF _text ~ E'[^\\x01-\\x7F]- |- [^\\x01-\\x7F]' THEN
-            _text := regexp_replace(_text,
-                E'(?<=[^\\x01-\\x40\\x5B-\\x60\\x7B-\\x7F])(?<!' || _no_letter
-                || E')- (?=[^\\x01-\\x40\\x5B-\\x60\\x7B-\\x7F])(?!' || _no_letter || ')',
-                E'\x02', 'g');
-        END IF;
+        _text := regexp_replace(_text, '(?<=' || rag._letter() || ')- (?=' || rag._letter() || ')',
+            E'\x02', 'g');
     END IF;
-    IF strpos(_text, ' %') + strpos(_text, ' .') + strpos(_text, ' ,') + strpos(_text, ' :') > 0
-    THEN
-        _text := regexp_replace(_text,
-            E'(?<=[0-9]) (?=%)| (?=[.,:]\x03?([^0-9a-z\x03]|$))', '', 'g');
-    END IF;
-    IF strpos(_text, '"') > 0 THEN
-        _text := replace(replace(_text, ' "', '"'), '" ', '"');
-    END IF;
-    RETURN btrim(_text);
+    _text := regexp_replace(_text, E'(?<=[0-9]) (?=%)| (?=[.,:]\x03?([^0-9a-z\x03]|$))', '', 'g');
+    RETURN btrim(replace(replace(_text, ' "', '"'), '" ', '"'));
 END
 $$;
 

@@ -8,27 +8,22 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _left integer := skeleton_offset;
-    _total integer := skeleton_length;
+    -- how many characters of the text are surely no more than one of its skeleton, as a rule
+    _ratio CONSTANT double precision :=
+        least(1, length(original) / greatest(1, skeleton_length)::double precision);
     _start integer := 0;
-    _size integer := length(original);
-    _part integer;
-    _step integer := 0;
+    _step integer := greatest(1, _left * _ratio);
     _count integer;
 BEGIN
-    WHILE _size > 1 LOOP
-        -- most characters are one in the skeleton, too; where that leads nowhere, by halves
-        _step := _step + 1;
-        _part := CASE WHEN _step < 8 AND _total > 0
-            THEN greatest(1, least(_size - 1, _left::bigint * _size / _total)) ELSE _size / 2 END;
-        _count := length(rag._quote_skeleton(substr(original, _start + 1, _part)));
-        IF _count > _left THEN
-            _size := _part;
-            _total := _count;
+    WHILE _start + _step <= length(original) OR _step > 1 LOOP
+        _count := length(rag._quote_skeleton(substr(original, _start + 1, _step)));
+        IF _count > _left OR _start + _step > length(original) THEN
+            EXIT WHEN _step = 1;
+            _step := _step / 2;
         ELSE
+            _start := _start + _step;
             _left := _left - _count;
-            _start := _start + _part;
-            _size := _size - _part;
-            _total := _total - _count;
+            _step := CASE WHEN _count = 0 THEN 2 * _step ELSE greatest(1, _left * _ratio) END;
         END IF;
     END LOOP;
     RETURN _start;
@@ -79,7 +74,7 @@ DECLARE
     _before integer;
     _after integer;
     _probe text;
-    _piece integer;
+    _known integer := 0;  -- how far a run reaches that was found
 BEGIN
     run_start := 0;
     run_length := 0;
@@ -92,11 +87,13 @@ BEGIN
             EXIT WHEN run_length > 0.5 * _length OR _length < 16 OR _length > 2000;
             _part := _length / 8;
             _first := (_piece - 1) * _part;
+            CONTINUE WHEN _first + _part <= _known;
         END IF;
         _probe := substr(quoted, _first + 1, _part);
         _from := 0;
         FOR _try IN 1..4 LOOP
-            _at := strpos(substr(skeleton, _from + 1), _probe);
+            _at := strpos(CASE WHEN _from = 0 THEN skeleton ELSE substr(skeleton, _from + 1) END,
+                _probe);
             EXIT WHEN _at = 0;
             _at := _from + _at - 1;
             _before := rag._same_start(
@@ -105,6 +102,7 @@ BEGIN
             _after := rag._same_start(
                 substr(skeleton, _at + _part + 1, _length - _first - _part),
                 substr(quoted, _first + _part + 1));
+            _known := greatest(_known, _first + _part + _after);
             IF _before + _part + _after > run_length THEN
                 run_start := _at - _before;
                 run_length := _before + _part + _after;
@@ -139,6 +137,7 @@ DECLARE
     _quoted text;
     _skeleton text;
     _form text;
+    _lead integer;  -- characters of the quotation before its core
     _long_enough boolean;
     _tries integer;
     _from integer;
@@ -152,31 +151,39 @@ BEGIN
         RETURN;
     END IF;
     _original := rag._bound_marks(_original);
-    _quote := rag._decode_entities(replace(quote, E'\x03', E'\x04'));
-    _quote := btrim(rag._bound_marks(_quote), E' \t\n\r\u00A0\u200B\u2060\uFEFF');
+    _quote := btrim(rag._bound_marks(rag._decode_entities(replace(quote, E'\x03', E'\x04'))),
+        E' \t\n\r\u00A0\u200B\u2060\uFEFF');
     _core := rag._quote_core(_quote);
     _quoted := rag._quote_skeleton(_core);
     -- White space and invisible characters prove nothing.
     _long_enough := length(_core) >= 12
         AND (length(_quoted) >= 12 OR length(rag._quote_form(left(_core, 200))) >= 12);
+    _lead := CASE WHEN _core <> _quote THEN strpos(_quote, _core) - 1 END;
     _tries := CASE WHEN length(_core) <= 400 THEN 16 ELSE 4 END;
-    -- As it stands: the untouched quotation, or what is between its quotation marks.
-    FOREACH _form IN ARRAY CASE WHEN _long_enough THEN ARRAY[_quote, _core] ELSE '{}' END LOOP
-        _from := 0;
-        FOR _try IN 1.._tries LOOP
-            _at := strpos(substr(_original, _from + 1), _form);
-            EXIT WHEN _at = 0;
-            start := _from + _at - 1;
-            stop := start + length(_form);
-            IF NOT rag._is_cut(_original, start, stop) THEN
+    -- As it stands; what stands around it may belong to it (5').
+    _from := 0;
+    FOR _try IN 1..CASE WHEN _long_enough THEN _tries ELSE 0 END LOOP
+        _at := strpos(substr(_original, _from + 1), _core);
+        EXIT WHEN _at = 0;
+        start := _from + _at - 1;
+        stop := start + length(_core);
+        IF rag._is_whole(_original, start, stop) THEN
+            status := 'exact';
+        END IF;
+        _cuts := _cuts || int8range(start, stop);
+        _from := start + 1;
+        IF _lead >= 0 AND substr(_original, start - _lead + 1, length(_quote)) = _quote THEN
+            start := start - _lead;
+            stop := start + length(_quote);
+            IF status <> 'exact' AND rtrim(_quote, ' .,;:!?') <> _core
+                AND rag._is_whole(_original, start, stop) THEN
                 status := 'exact';
-                similarity := 1;
-                RETURN;
             END IF;
-            _cuts := _cuts || int8range(start, stop);
-            _from := start + 1;
-        END LOOP;
-        EXIT WHEN _core = _quote;
+        END IF;
+        IF status = 'exact' THEN
+            similarity := 1;
+            RETURN;
+        END IF;
     END LOOP;
     start := NULL;
     stop := NULL;
@@ -202,8 +209,7 @@ BEGIN
             IF left(_form, 1) = '-' AND substr(_original, start, 1) ~ rag._dash() THEN
                 start := start - 1;  -- the sign of a number, which no skeleton has
             END IF;
-            IF rag._is_same_form(rag._quote_form(substr(_original, start + 1, stop - start)), _form)
-                AND NOT rag._is_cut(_original, start, stop) THEN
+            IF rag._is_whole(_original, start, stop, _form) THEN
                 status := 'normalised';
                 similarity := 1;
                 RETURN;

@@ -98,7 +98,7 @@ CREATE OR REPLACE FUNCTION rag._is_mark(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ascii(form) >= 768
-    AND NOT '{[880,1155),[1162,1418),[1488,1515),[1568,1611),[2308,2362),[4304,4608),
+    AND NOT '{[880,1155),[1162,1418),[1488,1515),[1568,1611),[2308,2362),[2404,2416),[2437,2490),[2949,3002),[3585,3633),[4304,4608),
         [12353,12439),[12449,12544),[13312,40960),[44032,55204)}'::int4multirange @> ascii(form)
     AND form ~ ('^' || rag._combining());
 
@@ -151,6 +151,15 @@ $$A regular expression for a mark that stands between words, beyond ASCII: categ
 but for dashes, apostrophes, and what also stands inside of words and numbers.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._letter()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[^\x01-\x40\x5B-\x60\x7B-\x7F' || btrim(rag._breaker(), '[]') || btrim(rag._figure(), '[]')
+    || ']';
+
+COMMENT ON FUNCTION rag._letter IS
+$$A regular expression for one character that is no mark between words and no figure.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._prose_letter()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 'A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u024F\u0388-\u0481\u048A-\u0556\u0561-\u0587'
@@ -170,6 +179,18 @@ COMMENT ON FUNCTION rag._prose IS
 $$A regular expression for words without figures and signs, and what stands between them.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._classless()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[^\x01-\x7F\u00DF-\u00F6\u00F8-\u024F\u0300-\u036F'
+    '\u0370-\u0373\u0376-\u037D\u0388-\u03F5\u03F7-\u0481\u048A-\u0559'
+    '\u0560-\u0588\u05D0-\u05EA\u0620-\u065F\u0670-\u06D3\u0900-\u0963'
+    '\u0980-\u09E3\u0B80-\u0BE5\u10D0-\u10FA\u1100-\u11FF';
+
+COMMENT ON FUNCTION rag._classless IS
+$$A bracket expression, but for its end, for any character but those of scripts with spaces that
+rag._quote_shape leaves as they are, and ASCII.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._quote_shape(form text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -178,17 +199,16 @@ AS $$
 DECLARE
     _shape text := translate(form, E'0123456789"[]{}|$+<=>^\x01\u0338',
         '0000000000B()()B$+++++^');
-    _plain CONSTANT text := E'[^\\x01-\\x7F\\u00DF-\\u00F6\\u00F8-\\u024F\\u0300-\\u036F'
-        '\\u0370-\\u0373\\u0376-\\u037D\\u0388-\\u03F5\\u03F7-\\u0481\\u048A-\\u0559'
-        '\\u0560-\\u0588\\u05D0-\\u05EA\\u0620-\\u065F\\u0670-\\u06D3\\u0900-\\u0963'
-        '\\u0980-\\u09E3\\u0B80-\\u0BE5\\u10D0-\\u10FA\\u1100-\\u11FF';
 BEGIN
     -- letters of scripts with spaces, and what NFKD sets apart from them, have no class
-    IF octet_length(form) = length(form) OR _shape !~ (_plain || ']') THEN
+    IF octet_length(form) = length(form) OR _shape !~ (rag._classless() || ']') THEN
         RETURN _shape;
     END IF;
-    _shape := translate(_shape, '°٪‰‱′″‴‿⁀⁔、。「」『』・，।', '%%%%%%%___BBBBBBBBB');
-    IF _shape ~ (_plain || E'\\u0E01-\\u0E3E\\u0E40-\\u0E4E\\u3040-\\u309A\\u3400-\\u9FFF]') THEN
+    _shape := translate(_shape,
+        '°٪‰‱′″‴‿⁀⁔、。「」『』《》・，।§¿¡؟،؛։±×÷⁄≈≤≥−€£¥¢₽₹٠١٢٣٤٥٦٧٨٩०१२३४५६७८९০১২৩৪৫৬৭৮৯',
+        '%%%%%%%___' || rpad('', 18, 'B') || rpad('', 8, '+') || rpad('', 6, '$')
+            || rpad('', 30, '0'));
+    IF _shape ~ (rag._classless() || E'\\u0E01-\\u0E3E\\u0E40-\\u0E4E\\u3040-\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FE\\u00B7\\u3400-\\u9FFF]') THEN
         _shape := regexp_replace(_shape, rag._figure(), '0', 'g');
         _shape := regexp_replace(_shape, rag._breaker(), 'B', 'g');
         _shape := regexp_replace(_shape,
