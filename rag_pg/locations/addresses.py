@@ -23,6 +23,7 @@ _GLOBAL_V6 = ip_network("2000::/3")  # all that is assigned; NAT64 and mapped ad
 _SPECIAL = [  # within what Python calls global
     *map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32")),
     *map(ip_network, ("2002::/16", "3fff::/20")),
+    ip_network("168.63.129.16/32"),  # a public address that is Azure's host of a virtual machine
 ]
 
 

@@ -33,6 +33,10 @@ NAMES = {  # what a name of the attacker's resolves to
     "sixtofour.example": ["2002:7f00:1::"],
     "teredo.example": ["2001:0:7f00:1::1"],
     "zone.example": ["fe80::1%lo"],
+    "both-families.example": [PUBLIC, "::1"],
+    "translated.example": ["::ffff:0:7f00:1"],
+    "google6.example": ["fd20:ce::254"],
+    "azure.example": ["168.63.129.16"],
     "nowhere.example": [],
 }
 HOSTILE = [
@@ -48,6 +52,8 @@ HOSTILE = [
     "http://100.64.0.1/",
     "http://100.100.100.200/latest/meta-data/",
     "http://192.0.0.192/",
+    "http://168.63.129.16/machine/?comp=goalstate",
+    "http://169.254.170.2/v2/credentials",
     "http://192.0.2.1/",
     "http://192.88.99.1/",
     "http://198.18.0.1/",
@@ -58,6 +64,12 @@ HOSTILE = [
     "http://2130706433/",
     "http://0x7f000001/",
     "http://0x7f.1/",
+    "http://0/",
+    "http://00000177.0x0.0.1/",
+    "http://4294967295/",
+    "http://127%2e0%2e0%2e1/",
+    "http://127．0．0．1/",
+    "http://127｡1/",
     "http://017700000001/",
     "http://0177.0.0.1/",
     "http://127.1/",
@@ -72,6 +84,10 @@ HOSTILE = [
     "http://[::ffff:127.0.0.1]/",
     "http://[::ffff:7f00:1]/",
     "http://[::127.0.0.1]/",
+    "http://[::ffff:169.254.169.254]/",
+    "http://[::ffff:0:127.0.0.1]/",
+    "http://[fe80::1%eth0]/",
+    "http://[v1.127.0.0.1]/",
     "http://[64:ff9b::7f00:1]/",
     "http://[64:ff9b::169.254.169.254]/",
     "http://[64:ff9b:1::1]/",
@@ -91,6 +107,8 @@ HOSTILE = [
     "http://user@example.com/",
     "http://user:password@example.com/",
     "http://example.com@127.0.0.1/",
+    "http://example.com:80@127.0.0.1/",
+    "http://127.0.0.1:80@example.com/",
     "http://example.com%00.evil/",
     "http://exa%6dple.com/",
     "http://example.com\\@127.0.0.1/",
@@ -169,6 +187,17 @@ def test_none_is_fetched_that_a_page_links_to_or_a_sitemap_lists(site: Site) -> 
     with pytest.raises(AddressRefused):
         read(site, "http://public.example/sitemap.xml")
     assert site.asked == ["/robots.txt", "/sitemap.xml"]
+
+
+def test_none_is_fetched_that_robots_txt_redirects_to(site: Site) -> None:
+    for url in ELSEWHERE:
+        location = url.encode("utf-8").decode("latin-1")
+        site.pages["/robots.txt"] = (301, {"Location": location}, b"")
+        site.asked.clear()
+        with pytest.raises(LocationUnavailable):
+            read(site, "http://public.example/")
+        assert site.asked == ["/robots.txt"], url
+    assert set(site.reached) == {PUBLIC}
 
 
 def test_a_name_that_is_resolved_otherwise_a_moment_later_leads_nowhere_else(site: Site) -> None:
