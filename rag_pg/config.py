@@ -15,7 +15,7 @@ PREFIX = "RAG_PG_"
 SCHEMA = "rag"  # of the database, unless an installation has a name of its own
 # Read elsewhere: addresses of providers, and what tests and benchmarks run on.
 ADDRESSES = tuple(f"RAG_PG_{name}_BASE_URL" for name in ("GEMINI", "OPENAI", "ANTHROPIC"))
-OTHERS = (*ADDRESSES, "RAG_PG_EVAL_DATA")
+OTHERS = (*ADDRESSES, "RAG_PG_EVAL_DATA", "RAG_PG_CITUS_DSN")
 
 
 def schema_name() -> str:

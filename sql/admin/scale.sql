@@ -47,3 +47,41 @@ $$;
 
 COMMENT ON FUNCTION rag._is_worker_node IS
 $$Whether this server is a node of Citus, and not its coordinator.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._stored_as(relation regclass)
+RETURNS regclass
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _stored regclass;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_shard') IS NOT NULL THEN
+        EXECUTE 'SELECT to_regclass(format(''rag.%I'', c.relname || ''_'' || s.shardid))
+            FROM pg_catalog.pg_class AS c
+            LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid
+            JOIN pg_catalog.pg_dist_shard AS s ON s.logicalrelid = coalesce(i.indrelid, c.oid)
+            WHERE c.oid = $1' INTO _stored USING relation;
+    END IF;
+    RETURN coalesce(_stored, relation);
+END
+$$;
+
+COMMENT ON FUNCTION rag._stored_as IS
+$$The relation that has the rows of a table or an index, with their size and statistics: itself, or
+on a node of Citus its one shard.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._analyze(of_table text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format('ANALYZE %s', rag._stored_as(format('rag.%I', of_table)::regclass));
+END
+$$;
+
+COMMENT ON FUNCTION rag._analyze IS
+$$ANALYZE a table of the schema where its rows are, within the transaction.$$;

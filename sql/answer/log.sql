@@ -37,6 +37,7 @@ DECLARE
     longest CONSTANT integer := 100000;
     _collection rag.collections := rag._require_collection(log_answer.collection);
     _retrieved text[];
+    _notes text[];
 BEGIN
     IF _collection.keep_answers <= interval '0' THEN
         RETURN false;
@@ -57,6 +58,8 @@ BEGIN
     IF rag._was_erased(_collection, _retrieved, (answer ->> 'seconds')::double precision) THEN
         RETURN false;
     END IF;
+    _notes := ARRAY(SELECT jsonb_array_elements_text(
+        coalesce(nullif(answer -> 'notes', 'null'), '[]')));
     INSERT INTO rag.answer_log (answer_id, collection_id, question, answer, found, sufficient,
         reason, strategy, model, citations, retrieved, notes, prompt_tokens, answer_tokens, cost,
         seconds)
@@ -68,8 +71,7 @@ BEGIN
         coalesce(answer ->> 'reason', ''), coalesce(answer ->> 'strategy', ''),
         coalesce(answer ->> 'model', ''), coalesce(nullif(answer -> 'citations', 'null'), '[]'),
         coalesce(_retrieved, '{}'),
-        ARRAY(SELECT jsonb_array_elements_text(
-            coalesce(nullif(answer -> 'notes', 'null'), '[]'))),
+        _notes,
         coalesce((answer #>> '{usage,prompt_tokens}')::bigint, 0),
         coalesce((answer #>> '{usage,answer_tokens}')::bigint, 0),
         (answer ->> 'cost')::double precision,

@@ -93,7 +93,8 @@ BEGIN
     EXECUTE format(CASE
         WHEN is_index THEN 'DROP INDEX IF EXISTS rag.%I'
         -- Its disk space first, for which the other collections need not wait.
-        WHEN pg_relation_size(to_regclass(format('rag.%I', part))) > 0 THEN 'TRUNCATE rag.%I'
+        WHEN pg_relation_size(rag._stored_as(to_regclass(format('rag.%I', part)))) > 0
+            THEN 'TRUNCATE rag.%I'
         ELSE 'DROP TABLE IF EXISTS rag.%I' END, part);
     RETURN true;
 EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege

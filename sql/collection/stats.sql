@@ -48,7 +48,7 @@ BEGIN
                (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id),
                rag._count_embedded(_c.collection_id, _c.space_id),
                _c.pending, _c.running, _c.delayed, _c.dead,
-               (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
+               (SELECT coalesce(sum(pg_total_relation_size(rag._stored_as(p.part))), 0)::bigint
                 FROM (SELECT to_regclass(format('rag.%I', t || '_' || _c.collection_id))
                       FROM unnest(rag._collection_tables()) AS t
                       UNION ALL

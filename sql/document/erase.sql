@@ -280,7 +280,7 @@ BEGIN
     WITH touched AS (
         UPDATE rag.eval_results AS e
         SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)
-                    THEN jsonb_build_object('erased', true) ELSE h.value END ORDER BY h.position),
+                    THEN '{"erased": true}' ELSE h.value END ORDER BY h.position),
                     '[]')
                 FROM jsonb_array_elements(e.hits) WITH ORDINALITY AS h (value, position)),
             answer = NULL, error = CASE WHEN e.error IS NOT NULL
@@ -386,7 +386,7 @@ BEGIN
     LOOP
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM rag.%I)', _table.name) INTO _empty;
         IF NOT _empty THEN
-            EXECUTE format('ANALYZE rag.%I', _table.name);
+            PERFORM rag._analyze(_table.name);
         ELSIF current_setting('server_version_num')::integer >= 180000 THEN
             -- ANALYZE leaves those of an empty table as they were.
             EXECUTE 'SELECT pg_clear_attribute_stats(''rag'', s.tablename, s.attname, s.inherited) '
@@ -412,6 +412,7 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
+    _hashes text[];
     _collection rag.collections := rag._require_collection(erase.collection);
     _key integer := _collection.collection_id;
     _uris text[];
@@ -492,11 +493,10 @@ BEGIN
     PERFORM rag._erase_source_keys(_key, _ids);
     PERFORM rag._note_change(_key);  -- for the cache, where the document was deleted before
     PERFORM rag._erase_statistics(_key);
+    _hashes := ARRAY(SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')
+                     FROM unnest(_uris) AS u (uri));
     INSERT INTO rag.erasures AS e (collection, document_hashes, removed)
-    VALUES (_collection.name,
-        ARRAY(SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')
-              FROM unnest(_uris) AS u (uri)),
-        _removed)
+    VALUES (_collection.name, _hashes, _removed)
     RETURNING e.* INTO _receipt;
     RETURN _receipt;
 END

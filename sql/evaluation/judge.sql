@@ -38,7 +38,7 @@ BEGIN
         OR e.hits = '[]' AND e.answer IS NULL) AS x (erased)  -- what was judged
     ON CONFLICT (run_id, query_id, judge, judge_version) DO UPDATE
     SET score = excluded.score, reason = excluded.reason, error = excluded.error,
-        scored_at = clock_timestamp();
+        scored_at = excluded.scored_at;
     GET DIAGNOSTICS _count = ROW_COUNT;
     RETURN _count;
 END
@@ -210,7 +210,7 @@ BEGIN
     ON CONFLICT (judge, judge_version) DO UPDATE
     SET samples = excluded.samples, accuracy = excluded.accuracy,
         accuracy_low = excluded.accuracy_low, accuracy_high = excluded.accuracy_high,
-        kappa = excluded.kappa, measured_at = now();
+        kappa = excluded.kappa, measured_at = excluded.measured_at;
     IF samples < needed THEN
         RAISE WARNING 'judge % stays advisory: % labels of % are missing',
             quote_literal(measure_judge.judge), needed - samples, needed

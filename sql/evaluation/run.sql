@@ -123,6 +123,7 @@ DECLARE
     _run rag.eval_runs := rag._require_eval_run(put_eval_results.run_id);
     _collection integer := (rag._require_collection(_run.collection)).collection_id;
     _unknown text;
+    _rows rag.eval_results[];
     _count integer;
 BEGIN
     IF jsonb_typeof(results) IS DISTINCT FROM 'array'
@@ -144,11 +145,8 @@ BEGIN
     END IF;
     -- what an erasure under way removes is seen as gone
     PERFORM rag._await_erasures(_collection);
-    INSERT INTO rag.eval_results AS e (run_id, query_id, category, unanswerable, hits, grades,
-        judgement_grades, judgement_ranks, unresolved, confidence, answered, answer,
-        answer_contained, answer_f1, statements, supported_statements, citations,
-        supporting_citations, assertions, seconds, prompt_tokens, answer_tokens, cost, error)
-    SELECT _run.run_id, q.query_id, q.category, q.unanswerable, j.described_hits, j.grades,
+    _rows := ARRAY(SELECT ROW(
+           _run.run_id, q.query_id, q.category, q.unanswerable, j.described_hits, j.grades,
            j.judgement_grades, j.judgement_ranks, j.unresolved, x.confidence, x.answered,
            CASE WHEN jsonb_array_length(j.described_hits) = jsonb_array_length(
                coalesce(nullif(r.value -> 'hits', 'null'), '[]')) THEN x.answer END,
@@ -159,7 +157,7 @@ BEGIN
                 WHEN x.answer IS NOT NULL THEN rag._best_token_f1(x.answer, q.answers) END,
            x.statements, x.supported_statements, x.citations, x.supporting_citations,
            rag._check_assertions(_collection, ROW(q.*)::rag.eval_queries, r.value), x.seconds,
-           x.prompt_tokens, x.answer_tokens, x.cost, left(x.error, 1000)
+           x.prompt_tokens, x.answer_tokens, x.cost, left(x.error, 1000))::rag.eval_results
     FROM jsonb_array_elements(results) AS r
     CROSS JOIN LATERAL jsonb_to_record(r.value) AS x (query_id text, confidence double precision,
         answered boolean, answer text, statements integer, supported_statements integer,
@@ -170,7 +168,8 @@ BEGIN
     JOIN rag._judge_hits(_collection, _run.set_id,
         ARRAY(SELECT g.value ->> 'query_id' FROM jsonb_array_elements(results) AS g),
         ARRAY(SELECT coalesce(nullif(g.value -> 'hits', 'null'), '[]')
-              FROM jsonb_array_elements(results) AS g)) AS j ON j.query_id = q.query_id
+              FROM jsonb_array_elements(results) AS g)) AS j ON j.query_id = q.query_id);
+    INSERT INTO rag.eval_results AS e SELECT n.* FROM unnest(_rows) AS n
     ON CONFLICT (run_id, query_id) DO UPDATE
     SET category = excluded.category, unanswerable = excluded.unanswerable, hits = excluded.hits,
         grades = excluded.grades, judgement_grades = excluded.judgement_grades,
@@ -266,12 +265,13 @@ AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(finish_eval_run.run_id);
     _missing integer := cardinality(rag._missing_queries(_run));
+    _notes CONSTANT text[] := coalesce(finish_eval_run.notes, '{}')
+        || CASE WHEN _missing > 0
+           THEN ARRAY[format('%s questions of the set were not asked', _missing)] ELSE '{}' END;
     _now CONSTANT timestamptz := clock_timestamp();
 BEGIN
     UPDATE rag.eval_runs AS r
-    SET finished_at = _now, notes = coalesce(finish_eval_run.notes, '{}')
-        || CASE WHEN _missing > 0
-           THEN ARRAY[format('%s questions of the set were not asked', _missing)] ELSE '{}' END
+    SET finished_at = _now, notes = _notes
     WHERE r.run_id = _run.run_id;
 END
 $$;

@@ -121,7 +121,7 @@ BEGIN
             EXECUTE regexp_replace(_statements[_position], '^CREATE INDEX CONCURRENTLY',
                 'CREATE INDEX');
         END IF;
-        EXECUTE format('ANALYZE rag.%I', _tables[_position] || '_' || _id);
+        PERFORM rag._analyze(_tables[_position] || '_' || _id);
     END LOOP;
 END
 $$;

@@ -260,8 +260,8 @@ BEGIN
                embedded, chunks, coalesce(embedded::double precision / nullif(chunks, 0), 1),
                count(*) FILTER (WHERE x.state = 'waiting'),
                    count(*) FILTER (WHERE x.state = 'dead'),
-               pg_total_relation_size(to_regclass(format('rag.%I',
-                   'embeddings_' || _space.space_id))),
+               pg_total_relation_size(rag._stored_as(to_regclass(format('rag.%I',
+                   'embeddings_' || _space.space_id)))),
                rag._index_state(_space), _space.fingerprint, _space.created_at,
                    _space.activated_at,
                _space.similarity_mean, _space.similarity_spread

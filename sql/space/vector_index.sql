@@ -70,7 +70,7 @@ RETURNS text
 LANGUAGE sql STABLE
 RETURN greatest(
     pg_size_bytes(current_setting('maintenance_work_mem')),
-    least(2 * pg_table_size(format('rag.%I', 'embeddings_' || of_space.space_id)),
+    least(2 * pg_table_size(rag._stored_as(format('rag.%I', 'embeddings_' || of_space.space_id))),
           greatest(pg_size_bytes('256MB'), pg_size_bytes(current_setting('shared_buffers'))))
 ) / 1024 || 'kB';
 

@@ -196,10 +196,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _removed integer;
-    _now CONSTANT timestamptz := clock_timestamp();
+    _an_hour_ago CONSTANT timestamptz := clock_timestamp() - interval '1 hour';
+    _a_minute_ago CONSTANT timestamptz := clock_timestamp() - interval '1 minute';
 BEGIN
-    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < _now
-        - CASE WHEN r.arguments ? 'answer_key' THEN interval '1 hour' ELSE interval '1 minute' END;
+    DELETE FROM rag.worker_calls AS r
+    WHERE r.expires_at < CASE WHEN r.arguments ? 'answer_key' THEN _an_hour_ago
+                              ELSE _a_minute_ago END;
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;
 END

@@ -92,11 +92,12 @@ FROM relations AS r JOIN pg_rewrite AS w ON w.ev_class = r.oid AND r.relkind <> 
 
 # Functions that run with their owner's rights where no tenant has a role.
 DEFINERS = """
+WITH roles AS MATERIALIZED (SELECT r.role_name FROM rag.tenant_roles AS r)
 SELECT format('%s runs with its owner''s rights: ALTER ROUTINE %1$s SECURITY INVOKER',
               p.oid::regprocedure)
 FROM pg_proc AS p
 WHERE p.pronamespace = 'rag'::regnamespace AND p.prosecdef
-    AND p.proname <> 'use_service_key' AND NOT EXISTS (SELECT FROM rag.tenant_roles)
+    AND p.proname <> 'use_service_key' AND NOT EXISTS (SELECT FROM roles)
 ORDER BY 1
 """
 
@@ -153,16 +154,19 @@ WHERE c.relnamespace = 'rag'::regnamespace AND NOT i.indisvalid AND c.relkind = 
         AND l.mode = 'ShareUpdateExclusiveLock')
 """
 
-# Partitions whose collection or space has no row.
+# Partitions whose collection or space has no row. Citus joins no catalogue with our tables, but
+# reads what is materialized.
 ORPHANS = r"""
+WITH spaces AS MATERIALIZED (SELECT s.space_id FROM rag.spaces AS s),
+    collections AS MATERIALIZED (SELECT k.collection_id FROM rag.collections AS k)
 SELECT c.oid::regclass::text
 FROM pg_inherits AS i
 JOIN pg_class AS c ON c.oid = i.inhrelid
 JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace
     AND p.relkind = 'p'
 WHERE CASE p.relname WHEN 'embeddings'
-      THEN NOT EXISTS (SELECT FROM rag.spaces AS s WHERE c.relname = p.relname || '_' || s.space_id)
-      ELSE NOT EXISTS (SELECT FROM rag.collections AS k
+      THEN NOT EXISTS (SELECT FROM spaces AS s WHERE c.relname = p.relname || '_' || s.space_id)
+      ELSE NOT EXISTS (SELECT FROM collections AS k
           WHERE c.relname = p.relname || '_' || k.collection_id) END
 ORDER BY 1
 """

@@ -1,0 +1,208 @@
+"""A collection on Citus lives as on one server, and schema rag moves while it is used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from citus import COORDINATOR, NO_ENGINE
+from fakes import HashEmbedder
+from psycopg.conninfo import make_conninfo
+
+from rag_pg import Rag, Settings
+from rag_pg.db import connect, name_of, schema
+from rag_pg.db.connect import place_of
+from rag_pg.testing import running_server
+from rag_pg.types import Loaded
+
+pytestmark = pytest.mark.skipif(not COORDINATOR, reason=NO_ENGINE)
+WORDS = [f"word{number}" for number in range(40)]
+JUDGED = """[{"query_id": "q1", "question": "word3 word7",
+              "relevant": [{"uri": "d3"}, {"uri": "d7"}], "min_score": 0.01}]"""
+
+
+def documents(first: int, count: int) -> list[Loaded]:
+    rng = np.random.default_rng(first)
+    return [
+        Loaded(
+            uri=f"d{number}",
+            title=f"document {number}",
+            content=" ".join(rng.choice(WORDS, 30 + number % 60)),
+            media_type="text/plain",
+            metadata={"year": 2000 + number % 20},
+        )
+        for number in range(first, first + count)
+    ]
+
+
+@pytest.fixture
+def coordinator(dsn: str) -> str:
+    return make_conninfo(COORDINATOR, dbname=name_of(dsn))
+
+
+def client(dsn: str, home: Path) -> Rag:
+    return Rag(dsn, settings=Settings(home=home), embedders={"hash": HashEmbedder})
+
+
+def life(rag: Rag) -> list[Any]:
+    """What a collection answers from its creation to its end."""
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(*documents(0, 60))
+    docs.add(*documents(0, 30), *documents(90, 5), wait=False)
+    docs.delete("d50")
+    rag.worker().drain()
+    told: list[Any] = []
+
+    def tell(hits: Any) -> None:
+        told.append([(h.uri, round(h.score, 6), h.vector_rank, h.keyword_rank) for h in hits])
+
+    for options in (
+        {},
+        {"filter": {"year": {"$gte": 2010}}},
+        {"vector_weight": 0.0},
+        {"keyword_weight": 0.0},
+        {"limit": 3, "offset": 2},
+    ):
+        tell(docs.search("word3 word7", **options))
+    with rag.database.connection() as connection:
+        for statement in (
+            "SELECT rag.count_documents('docs', '{\"year\": 2003}')",
+            "SELECT uri FROM rag.list_documents('docs')",
+            "SELECT value, documents FROM rag.facets('docs', 'year')",
+            "SELECT rag.put_eval_set('faq')",
+            f"SELECT rag.put_eval_queries('faq', '{JUDGED}')",
+            "SELECT rag.evaluate_search('faq', 'docs') IS NOT NULL",
+            "SELECT metric, value FROM rag.eval_metrics((SELECT max(run_id) FROM rag.eval_runs))"
+            " WHERE metric LIKE 'ndcg%' ORDER BY 1",
+            "SELECT removed ->> 'documents' FROM rag.erase('docs', 'd7')",
+            "SELECT check_name FROM rag.doctor() WHERE status = 'fail'",
+            "SELECT state, count(*) FROM rag.list_jobs() GROUP BY 1",
+        ):
+            told.append(connection.execute(statement.encode()).fetchall())
+    docs.add(*documents(200, 5), wait=False)
+    worker = rag.worker()
+    worker.drain()
+    rag.admin.maintain()
+    told.append([line.detail for line in rag.admin.status() if line.topic == "maintenance"])
+    tell(docs.search("word3 word7"))
+    rag.drop_collection("docs")
+    rag.admin.maintain()
+    told.append(rag.collections())
+    return told
+
+
+def test_a_collection_lives_as_on_one_server(coordinator: str, tmp_path: Path) -> None:
+    with client(coordinator, tmp_path) as rag:
+        scaled = life(rag)
+    with running_server() as dsn:
+        schema.upgrade(dsn)
+        with client(dsn, tmp_path) as rag:
+            plain = life(rag)
+    assert scaled == plain
+
+
+def test_the_installation_checks_clean(coordinator: str) -> None:
+    assert schema.check(coordinator) == []
+
+
+def in_a_circle(work: Callable[[int], None], stop: threading.Event, errors: list[str]) -> int:
+    """Work until told to stop; what failed once is done once more. Return how often."""
+    number = 0
+    while not stop.is_set():
+        number += 1
+        try:
+            work(number)
+        except Exception:
+            try:
+                work(number)
+            except Exception as exc:
+                errors.append(f"{work.__name__} {number}: {exc}")
+    return number
+
+
+@pytest.fixture
+def moved(coordinator: str) -> Iterator[Callable[[], None]]:
+    """Move schema rag to the other node and wait for it."""
+    with connect(coordinator, autocommit=True) as connection:
+
+        def move() -> None:
+            place = place_of(connection, "rag")
+            assert place is not None
+            other = connection.execute(
+                "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid <> 0"
+                " AND (nodename, nodeport) <> (%s, %s)",
+                place,
+            ).fetchone()
+            assert other is not None
+            connection.execute("SELECT citus_schema_move('rag', %s, %s)", other)
+            assert place_of(connection, "rag") == other
+
+        yield move
+
+
+def test_it_moves_while_searches_puts_and_a_worker_run(
+    coordinator: str, tmp_path: Path, moved: Callable[[], None]
+) -> None:
+    stop = threading.Event()
+    errors: list[str] = []
+    done: dict[str, int] = {}
+    with client(coordinator, tmp_path) as rag:
+        docs = rag.collection("docs", model="hash:32")
+        docs.add(*documents(0, 20))
+
+        def search(_: int) -> None:
+            assert docs.search("word3 word7", limit=5)
+
+        def put(number: int) -> None:
+            docs.add(
+                Loaded(
+                    uri=f"n{number}",
+                    title="",
+                    content=f"new{number} word3",
+                    media_type="text/plain",
+                ),
+                wait=False,
+            )
+
+        def work(_: int) -> None:
+            rag.worker().drain()
+
+        def run(task: Callable[[int], None]) -> None:
+            done[task.__name__] = in_a_circle(task, stop, errors)
+
+        threads = [threading.Thread(target=run, args=(task,)) for task in (search, put, work)]
+        for thread in threads:
+            thread.start()
+        try:
+            moved()
+            moved()
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert not errors
+        rag.worker().drain()
+        assert docs.count() == 20 + done["put"]
+        for number in (1, done["put"]):
+            assert docs.search(f"new{number}", vector_weight=0.0)[0].uri == f"n{number}"
+        # ids that the new node gives, and another collection there
+        rag.collection("more", model="hash:32").add(*documents(0, 3))
+        assert not rag.database.values(str, "list_jobs")
+
+
+def test_a_database_without_citus_is_refused(server_dsn: str) -> None:
+    with running_server() as dsn:
+        schema.upgrade(dsn)
+        with pytest.raises(Exception, match="this database has no Citus"):
+            schema.scale_out(dsn)
+
+
+def test_scaling_out_again_changes_nothing(coordinator: str) -> None:
+    with connect(coordinator, autocommit=True) as connection:
+        place = place_of(connection, "rag")
+    assert place is not None
+    assert schema.scale_out(coordinator) == f"{place[0]}:{place[1]}"
