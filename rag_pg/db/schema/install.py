@@ -40,6 +40,7 @@ from rag_pg.db.schema.revisions import (
     recorded_tables,
     run_revisions,
 )
+from rag_pg.db.schema.scale import scale_out
 from rag_pg.db.schema.transaction import (
     explain,
     prepare_session,
@@ -66,11 +67,15 @@ def upgrade(dsn: str, schema: str = SCHEMA) -> str:
     """
     try:
         with transaction(dsn, check_name(schema)) as connection:
-            return _upgrade(connection, schema)
+            revision = _upgrade(connection, schema)
+            placed = place_of(psycopg_connection(connection), schema) is not None
     except psycopg.Error as exc:
         raise DatabaseUnavailable(f"cannot upgrade schema {schema}: {explain(exc)}") from exc
     except SchemaMismatch as exc:
         raise SchemaMismatch(named(str(exc), schema)) from exc.__cause__
+    if placed:
+        scale_out(dsn, schema)  # Citus's other nodes get the functions
+    return revision
 
 
 def plan(dsn: str, schema: str = SCHEMA) -> list[str]:
@@ -103,6 +108,7 @@ def _upgrade(connection: Connection, schema: str) -> str:
     known = check_tables(connection, schema, tables, vector_schema)
     exposed = api.take_away(psycopg_connection(connection))
     revision = run_revisions(connection, schema, vector_schema)
+    connection.exec_driver_sql("SET LOCAL citus.enable_ddl_propagation TO off")
     if new:
         tables = inventory.tables(psycopg_connection(connection))
     elif not known or tables.get("revision") != revision:
