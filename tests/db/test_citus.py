@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from rag_pg import Rag, Settings
 from rag_pg.db import connect, name_of, schema
-from rag_pg.db.connect import place_of
+from rag_pg.db.connect import node_of
 from rag_pg.testing import running_server
 from rag_pg.types import Loaded
 
@@ -130,16 +130,16 @@ def moved(coordinator: str) -> Iterator[Callable[[], None]]:
     with connect(coordinator, autocommit=True) as connection:
 
         def move() -> None:
-            place = place_of(connection, "rag")
-            assert place is not None
+            node = node_of(connection, "rag")
+            assert node is not None
             other = connection.execute(
                 "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid <> 0"
                 " AND (nodename, nodeport) <> (%s, %s)",
-                place,
+                node,
             ).fetchone()
             assert other is not None
             connection.execute("SELECT citus_schema_move('rag', %s, %s)", other)
-            assert place_of(connection, "rag") == other
+            assert node_of(connection, "rag") == other
 
         yield move
 
@@ -203,6 +203,6 @@ def test_a_database_without_citus_is_refused(server_dsn: str) -> None:
 
 def test_scaling_out_again_changes_nothing(coordinator: str) -> None:
     with connect(coordinator, autocommit=True) as connection:
-        place = place_of(connection, "rag")
-    assert place is not None
-    assert schema.scale_out(coordinator) == f"{place[0]}:{place[1]}"
+        node = node_of(connection, "rag")
+    assert node is not None
+    assert schema.scale_out(coordinator) == f"{node[0]}:{node[1]}"

@@ -68,7 +68,7 @@ def upgrade(dsn: str, schema: str = SCHEMA) -> str:
     try:
         with transaction(dsn, check_name(schema)) as connection:
             revision = _upgrade(connection, schema)
-            placed = place_of(psycopg_connection(connection), schema) is not None
+            placed = node_of(psycopg_connection(connection), schema) is not None
     except psycopg.Error as exc:
         raise DatabaseUnavailable(f"cannot upgrade schema {schema}: {explain(exc)}") from exc
     except SchemaMismatch as exc:
