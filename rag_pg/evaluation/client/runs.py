@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_pg.client import OfRag, in_thread
 from rag_pg.errors import NotFound
@@ -14,7 +14,7 @@ from rag_pg.evaluation.judges import Judge, find_judge, judge_run
 from rag_pg.evaluation.labels import judge_of, put_labels
 from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import EvalStatements, ResultRow
 from rag_pg.evaluation.types import (
     EvalImport,
     EvalJudge,
@@ -31,9 +31,6 @@ from rag_pg.evaluation.types import (
 from rag_pg.protocols import LLM
 from rag_pg.search import accounted
 from rag_pg.types import EvalQuery
-
-if TYPE_CHECKING:
-    from rag_pg.evaluation.statements import ResultRow
 
 METRICS = ("ndcg", "recall", "mrr")
 

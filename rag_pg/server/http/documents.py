@@ -6,6 +6,7 @@ in paths.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -14,9 +15,9 @@ from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.load import load_bytes
-from rag_pg.server.http.asking import parsed
+from rag_pg.server.http.calls import add_calls
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.service import Asked, answered, needs
+from rag_pg.server.http.service import Asked, answered, needs, parsed
 from rag_pg.server.http.shapes import (
     CollectionBody,
     CollectionRow,
@@ -24,11 +25,9 @@ from rag_pg.server.http.shapes import (
     DocumentBody,
     DocumentPage,
     DocumentRow,
-    Failure,
-    PutResult,
-    part_of,
+    row_of,
 )
-from rag_pg.types import AddReport, Chunk, CollectionInfo, DocumentVersion, LineChange
+from rag_pg.types import AddReport, Chunk, CollectionInfo, LoadFailure
 
 routes = APIRouter(tags=["documents"], responses=PROBLEMS, dependencies=[needs("read")])
 WRITES = [needs("write")]
@@ -79,19 +78,19 @@ async def documents(
     """With uri, that document with its content; else a page of documents by uri; filter is JSON."""
     docs = await call.collection(collection)
     if uri is not None:
-        return answered(part_of(DocumentRow, await docs.get(uri)))
+        return answered(row_of(await docs.get(uri)))
     if not 1 <= limit <= PAGE_LIMIT:
         raise InvalidInput(f"limit {limit} is out of range; use 1 to {PAGE_LIMIT}")
     wanted = parsed("filter", filter)
     found = docs.list(
         filter=wanted, limit=limit + 1, uri_prefix=uri_prefix, content=content, after=after
     )
-    rows = [part_of(DocumentRow, one) async for one in found]
-    following = rows[limit - 1].uri if len(rows) > limit else None
-    return answered(DocumentPage(documents=rows[:limit], next=following))
+    rows = [row_of(one) async for one in found]
+    following = rows[limit - 1]["uri"] if len(rows) > limit else None
+    return answered({"documents": rows[:limit], "next": following})
 
 
-@routes.put("/documents", response_model=PutResult, dependencies=WRITES)
+@routes.put("/documents", response_model=AddReport, dependencies=WRITES)
 async def put_document(
     call: Asked, collection: str, uri: str, body: DocumentBody, wait: bool = False
 ) -> Response:
@@ -100,7 +99,7 @@ async def put_document(
     report = await docs.add({"uri": uri, **body.options()}, wait=wait)
     if report.failures:
         raise InvalidInput(report.failures[0].error)
-    return answered(_put_result(report))
+    return answered(report)
 
 
 @routes.delete("/documents", response_model=Count, dependencies=WRITES)
@@ -130,22 +129,13 @@ async def chunks(call: Asked, collection: str, uri: str) -> Response:
     return answered(await (await call.collection(collection)).chunks(uri))
 
 
-@routes.get("/documents/versions", response_model=list[DocumentVersion])
-async def versions(call: Asked, collection: str, uri: str) -> Response:
-    """The versions of a document that are there, the newest first."""
-    return answered(await (await call.collection(collection)).versions.list(uri))
+add_calls(routes, {
+    "GET /documents/versions": "docs.versions.list",
+    "GET /documents/difference": "docs.versions.diff",
+})  # fmt: skip
 
 
-@routes.get("/documents/difference", response_model=list[LineChange])
-async def difference(
-    call: Asked, collection: str, uri: str, old: int, new: int, context_lines: int | None = 3
-) -> Response:
-    """How two versions of a document differ, line by line."""
-    docs = await call.collection(collection)
-    return answered(await docs.versions.diff(uri, old, new, context_lines=context_lines))
-
-
-@routes.post("/uploads", response_model=PutResult, dependencies=WRITES)
+@routes.post("/uploads", response_model=AddReport, dependencies=WRITES)
 async def upload(
     call: Asked,
     collection: Annotated[str, Form(min_length=1)],
@@ -169,19 +159,7 @@ async def upload(
                 max_bytes=call.rag.settings.max_file_bytes,
             ))  # fmt: skip
         except RagError as exc:
-            failures.append(Failure(uri=uri_prefix + name, error=str(exc)))
+            failures.append(LoadFailure(uri=uri_prefix + name, error=str(exc)))
     kept = {"true": True, "false": False}.get(keep_original)
     report = await docs.add(*loaded, wait=wait, metadata=fields, keep_original=kept)
-    return answered(_put_result(report, failures))
-
-
-def _put_result(report: AddReport, failures: list[Failure] | None = None) -> PutResult:
-    told = [Failure(uri=one.uri, error=one.error) for one in report.failures]
-    return PutResult(
-        added=report.added,
-        unchanged=report.unchanged,
-        uris=report.uris,
-        document_ids=[str(one) for one in report.document_ids],
-        failures=[*(failures or []), *told],
-        notes=report.notes,
-    )
+    return answered(replace(report, failures=[*failures, *report.failures]))

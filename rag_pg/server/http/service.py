@@ -243,3 +243,11 @@ def answered(value: Any, status: int = 200) -> Response:
     """Return a value of this package as a response of JSON."""
     text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+
+
+def parsed(name: str, text: str | None) -> Any:
+    """Return a parameter that is JSON. Raises: InvalidInput."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidInput(f"{name} is no JSON: {exc}") from exc

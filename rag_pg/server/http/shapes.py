@@ -7,8 +7,7 @@ its own; where a request may say less, the list is written out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -17,10 +16,12 @@ from rag_pg.types import (
     CollectionInfo,
     CollectionOptions,
     CollectionStats,
+    Document,
     Hit,
     StatementOptions,
     Step,
     Usage,
+    to_json,
 )
 
 
@@ -37,9 +38,13 @@ class Turn(Body):
     content: str
 
 
-def _fields(options: type) -> dict[str, Any]:
-    """The options of a TypedDict as fields of a body, none of them required."""
+def options_of(options: type) -> dict[str, Any]:
+    """Return the options of a TypedDict as fields of a body, none of them required."""
     return {name: (kind | None, None) for name, kind in get_type_hints(options).items()}
+
+
+def _model(name: str, doc: str, /, **more: Any) -> Any:
+    return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **more)
 
 
 if TYPE_CHECKING:
@@ -49,23 +54,17 @@ if TYPE_CHECKING:
 
     class CollectionBody(Body):
         name: str
+
+    DocumentRow = Document
 else:
-    Statement = create_model(
-        "Statement",
-        __base__=Body,
-        __module__=__name__,
-        __doc__="The options of a search that the database does; see `Collection.search`.",
-        collection=(str, ...),
-        **_fields(StatementOptions),
-    )
-    CollectionBody = create_model(
-        "CollectionBody",
-        __base__=Body,
-        __module__=__name__,
-        __doc__="See `Rag.collection`.",
-        name=(str, ...),
-        **_fields(CollectionOptions) | {"dimensions": (int | None, Field(None, ge=1, le=65_535))},
-    )
+    told = "The options of a search that the database does; see `Collection.search`."
+    Statement = _model("Statement", told, collection=(str, ...), **options_of(StatementOptions))
+    made_with = options_of(CollectionOptions)
+    made_with["dimensions"] = (int | None, Field(None, ge=1, le=65_535))
+    CollectionBody = _model("CollectionBody", "See `Rag.collection`.", name=(str, ...), **made_with)
+    kinds = get_type_hints(Document)
+    del kinds["embeddings"]
+    DocumentRow = _model("DocumentRow", "See `Document`.", **{k: (kinds[k], ...) for k in kinds})
 
 
 class Searching(Statement):
@@ -83,11 +82,6 @@ class Searching(Statement):
 
 class SearchBody(Searching):
     query: str
-
-
-class WhyNotBody(Statement):
-    query: str
-    chunk_id: int
 
 
 class AskBody(Searching):
@@ -112,33 +106,6 @@ class DocumentBody(Body):
     media_type: str | None = None
     language: str | None = None
     metadata: dict[str, Any] | None = None
-
-
-class FeedbackBody(Body):
-    """answer_id: the `trace_id` of an answer. rating: 1 or -1. citation: the number of one."""
-
-    collection: str
-    answer_id: str
-    rating: int
-    comment: str | None = None
-    citation: int | None = None
-
-
-class RetryBody(Body):
-    """error, uri: only those whose last error, or whose document's uri, is LIKE this."""
-
-    collection: str | None = None
-    error: str | None = None
-    uri: str | None = None
-    kind: str | None = None
-
-
-class QueriesBody(Body):
-    """Questions of an evaluation set; see rag.put_eval_queries."""
-
-    set_name: str
-    queries: list[dict[str, Any]] = Field(min_length=1)
-    source: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,33 +133,6 @@ class CollectionRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentRow:
-    """See `Document`."""
-
-    document_id: str
-    uri: str
-    title: str
-    content: str | None
-    media_type: str
-    language: str | None
-    metadata: dict[str, Any]
-    version: int
-    chunks: int
-    state: str
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentPage:
-    """next: what `after` is to be for what follows; None: that was all."""
-
-    documents: Sequence[DocumentRow]
-    next: str | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Count:
     """How many there were."""
 
@@ -208,26 +148,15 @@ class Health:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Failure:
-    """A document that could not be stored, and why."""
+class DocumentPage:
+    """next: what `after` is to be for what follows; None: that was all."""
 
-    uri: str
-    error: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PutResult:
-    """See `AddReport`."""
-
-    added: int
-    unchanged: int
-    uris: Sequence[str]
-    document_ids: Sequence[str]
-    failures: Sequence[Failure]
-    notes: Sequence[str]
+    documents: Sequence[DocumentRow]
+    next: str | None
 
 
-def part_of(kind: type, value: Any) -> Any:
-    """Return the fields of a dataclass that another value has, as that dataclass."""
-    assert is_dataclass(kind)
-    return kind(**{one.name: getattr(value, one.name) for one in fields(kind)})
+def row_of(document: Document) -> dict[str, Any]:
+    """Return a document as `DocumentRow` in JSON."""
+    row: dict[str, Any] = to_json(document)
+    del row["embeddings"]
+    return row

@@ -59,7 +59,7 @@ async function bad(set) {
 		return [boxes.map((box) => h("label.block", box, " ", name(box.value, 60))), other, button("Make it a question", async ({target}) => {
 			const relevant = [...boxes.filter((box) => box.checked), other].map((box) => box.value.trim()).filter(Boolean);
 			const queries = [{id: r.answer_id, question: r.question, relevant, category: !relevant.length ? "not judged" : r.dislikes ? "disliked" : "not found"}];
-			const wrong = await post("eval/queries", {collection: undefined, set_name: set, queries}).then(({rejected}) => rejected[0]?.reason, (error) => error.message);
+			const wrong = await post("eval/queries", {collection: undefined, set_name: set, queries, source: "feedback"}).then(({rejected}) => rejected[0]?.reason, (error) => error.message);
 			target.replaceWith(wrong ? pill(short(wrong), "bad") : pill(`in ${short(set, 40)}, ${relevant.length ? "" : "not "}judged`, relevant.length ? "good" : "warn"));
 		})];
 	};
