@@ -143,6 +143,7 @@ class Collection:
         keys: Mapping[str, str] | None = None,
         keep_original: bool | None = None,
         ocr: bool = False,
+        existing: Existing = "replace",
         dry_run: bool = False,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
@@ -162,6 +163,8 @@ class Collection:
                 as the collection says, see `alter`.
             ocr: read pages of PDF files that are only images by tesseract, where it is installed,
                 in the collection's language: seconds a page. The metadata then have ocr: true.
+            existing: what becomes of a document with the uri of one of them: replace, skip (it
+                stays as it is) or error (it is among the failures).
             dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
@@ -173,6 +176,7 @@ class Collection:
             exclude=exclude,
             keep_original=self.info.keep_original if keep_original is None else keep_original,
             ocr=self.info.language if ocr else "",
+            existing=existing,
         )
         remarks = Remarks()
         if dry_run:

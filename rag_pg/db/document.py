@@ -63,9 +63,15 @@ class Synced:
 class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
-    def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
-        traced = self.in_trace()
-        return traced.values(UUID, "put_documents", collection=collection, documents=documents)
+    def put_documents(
+        self,
+        collection: str,
+        documents: Sequence[Mapping[str, Any]],
+        existing: Existing = "replace",
+    ) -> list[UUID]:
+        return self.in_trace().values(
+            UUID, "put_documents", collection=collection, documents=documents, existing=existing
+        )
 
     def mistaken_keys(self, keys: Iterable[str], own: Sequence[str]) -> Mapping[str, str]:
         """Return those of the keys that look like one of `own`, each with that one."""

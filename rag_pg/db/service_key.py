@@ -40,5 +40,7 @@ class ServiceKeys(Statements):
     def revoke_service_key(self, key_name: str) -> bool:
         return self.value(bool, "revoke_service_key", key_name=key_name)
 
-    def use_service_key(self, digest: bytes) -> UsedKey | None:
-        return self.row(UsedKey, "use_service_key", digest=digest)
+    def use_service_key(
+        self, digest: bytes, *, tokens: int | None = None, cost: float | None = None
+    ) -> UsedKey | None:
+        return self.row(UsedKey, "use_service_key", digest=digest, tokens=tokens, cost=cost)

@@ -15,7 +15,7 @@ from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
 from rag_pg.tracing import QUEUE, span
-from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Original, Skipped, Unchanged
+from rag_pg.types import CollectionInfo, Existing, Loaded, LoadFailure, Original, Skipped, Unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Reading:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     exclude: Sequence[str] = ()
     keep_original: bool = False
+    existing: Existing = "replace"
 
     def __post_init__(self) -> None:
         names = ("uri", "content", "title", "media_type", "language")
@@ -105,18 +106,36 @@ def _put_sources(
     ids: dict[UUID, str] = {}
     pending: list[Mapping[str, Any]] = []
     size = 0
+
+    def put_pending() -> None:
+        put(database, collection, pending, ids, remarks.failures, reading.existing)
+        if reading.existing == "skip":
+            _forget_skipped(database, collection, pending, remarks)
+        _keep(database, collection, remarks)
+
     for document in read_sources(sources, reading, remarks):
         pending.append(document)
         remarks.sizes[str(document["uri"])] = len(document["content"])
         kept = remarks.originals.get(str(document["uri"]))
         size += len(document["content"]) + (kept.size if kept else 0)
         if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
-            put(database, collection, pending, ids, remarks.failures)
-            _keep(database, collection, remarks)
+            put_pending()
             pending, size = [], 0
-    put(database, collection, pending, ids, remarks.failures)
-    _keep(database, collection, remarks)
+    put_pending()
     return ids
+
+
+def _forget_skipped(
+    database: Database, collection: str, documents: Sequence[Mapping[str, Any]], remarks: Remarks
+) -> None:
+    """Keep no file and no note of a document that was there with another text."""
+    noted = [one for one in documents if one["uri"] in {*remarks.originals, *remarks.states}]
+    found = database.get_documents(collection, [one["uri"] for one in noted]) if noted else []
+    stored = {one.uri: one.content for one in found}
+    for document in noted:
+        if stored.get(uri := str(document["uri"])) != document["content"]:
+            remarks.originals.pop(uri, None)
+            remarks.states.pop(uri, None)
 
 
 def _keep(database: Database, collection: str, remarks: Remarks) -> None:
@@ -287,12 +306,13 @@ def put(
     documents: Sequence[Mapping[str, Any]],
     ids: dict[UUID, str],
     failures: list[LoadFailure],
+    existing: Existing = "replace",
 ) -> None:
     """Put a batch; when the database refuses it, put its halves, down to the document at fault."""
     if not documents:
         return
     try:
-        stored = database.put_documents(collection, documents)
+        stored = database.put_documents(collection, documents, existing)
     except RagError as exc:
         if fault_of(exc) not in (Fault.REFUSED, Fault.DOCUMENT):
             raise
@@ -300,8 +320,8 @@ def put(
             failures.append(LoadFailure(uri=str(documents[0]["uri"]), error=str(exc)))
             return
         middle = len(documents) // 2
-        put(database, collection, documents[:middle], ids, failures)
-        put(database, collection, documents[middle:], ids, failures)
+        put(database, collection, documents[:middle], ids, failures, existing)
+        put(database, collection, documents[middle:], ids, failures, existing)
         return
     ids.update(zip(stored, (str(d["uri"]) for d in documents), strict=True))
 

@@ -5,7 +5,7 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import psycopg
@@ -549,6 +549,26 @@ def test_an_upload_is_added_from_its_bytes(rag: Rag) -> None:
         load_bytes("setup.exe", b"MZ")
     with pytest.raises(InvalidInput, match="the limit is 3"):
         load_bytes("a.md", b"long", max_bytes=3)
+
+
+def test_what_is_there_is_replaced_left_or_refused(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    old, new, other = (load_bytes(f"{name}.md", text.encode()) for name, text in (
+        ("a", "The old text."), ("a", "The new text."), ("b", "Another.")))  # fmt: skip
+    docs.add(old)
+    skipped = docs.add(new, other, existing="skip", keep_original=True)
+    assert (skipped.added, skipped.unchanged, skipped.failures) == (1, 1, ())
+    assert docs.get("a.md").content == "The old text."
+    assert docs.original("b.md").data == b"Another."
+    with pytest.raises(NotFound):  # the file is not that of the text
+        docs.original("a.md")
+    refused = docs.add(new, load_bytes("c.md", b"A third."), existing="error")
+    assert refused.added == 1 and docs.get("a.md").content == "The old text."
+    ((uri, error),) = [(one.uri, one.error) for one in refused.failures]
+    assert uri == "a.md" and "has a document 'a.md'" in error
+    assert docs.add(new).added == 1 and docs.get("a.md").content == "The new text."
+    with pytest.raises(InvalidInput, match="existing is 'never'"):
+        docs.add(old, existing=cast(Any, "never"))
 
 
 def test_the_client_for_asyncio_reads_and_reports_progress(

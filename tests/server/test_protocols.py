@@ -118,6 +118,32 @@ def test_texts_are_reranked_where_the_service_has_a_reranker(filled: Rag) -> Non
 
 
 @pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"model": "rag:animals", "input": ["birds live", "in trees"]}),
+        ("/v1/rerank", {"query": "where do birds live", "documents": ["birds live in a tree"]}),
+    ],
+)
+def test_what_a_model_reads_for_a_client_counts_for_the_limits_of_its_key(
+    filled: Rag, path: str, body: dict[str, Any]
+) -> None:
+    name = path.rpartition("/")[2]
+    key = filled.database.make_service_key(
+        name, scopes=["read"], settings={}, limits={"tokens_per_day": 1}
+    )
+
+    async def ask(client: httpx2.AsyncClient) -> list[httpx2.Response]:
+        return [await client.post(path, json=body) for _ in range(2)]
+
+    app = app_over(filled, keys=True, rerank=WordReranker())
+    first, beyond = with_service(app, ask, authorization=f"Bearer {key}")
+    assert (first.status_code, beyond.status_code) == (200, 429), first.text
+    assert "tokens_per_day" in beyond.json()["detail"]
+    (used,) = [one for one in filled.database.list_service_keys() if one.key_name == name]
+    assert used.tokens == first.json()["usage"]["total_tokens"] > 1
+
+
+@pytest.mark.parametrize(
     "piece", ["### Task:", "{", "{ ", ' {"', "<chat_history>", "USER:", "\t", "### Task: { "]
 )
 def test_a_long_question_is_no_task_and_takes_no_longer(piece: str) -> None:

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,25 @@ def test_tasks_of_open_webui_are_answered_without_search_and_model(
     assert model.requests == []
 
 
+def test_a_helper_model_does_the_tasks_of_open_webui_where_one_is_set(
+    notes: Rag, model: FakeOpenAI
+) -> None:
+    model.reset()
+    model.answers.append('{ "title": "Opening the valve" }')
+    task = '### Task:\nJSON format: { "title": "…" }\n### Chat History:\nUSER: The valve?'
+    asked: Any = [{"role": "user", "content": task}]
+    with running(notes, **of(model), RAG_PG_HELPER_LLM="openai:small") as service:
+        address = f"{service.url}/v1"
+        with OpenAI(base_url=address, api_key="none", max_retries=0, timeout=BOUND) as client:
+            told = client.chat.completions.create(model="rag:notes", messages=asked)
+    assert told.choices[0].message.content == '{ "title": "Opening the valve" }'
+    assert told.usage is not None and told.usage.total_tokens > 0
+    (request,) = model.requests
+    assert request.body["model"] == "small" and request.body["messages"][-1]["content"] == task
+    assert [one.kind for one in notes.admin.usage(by=["strategy", "kind"])
+            if one.strategy == "task"] == ["helper"]  # fmt: skip
+
+
 def test_mcp_is_served_beside(url: str) -> None:
     async def used() -> tuple[list[str], Any]:
         async with Client(f"{url}/mcp") as client:
@@ -270,6 +290,25 @@ def test_several_processes_serve_one_address(notes: Rag) -> None:
             found = httpx2.post(f"{service.url}/search", json=search, timeout=BOUND)
             assert found.json()["hits"][0]["uri"].endswith("valve")
     assert len([line for line in service.log if '"/search"' in line]) == 4
+
+
+def test_processes_of_one_service_share_the_limits_of_a_key(notes: Rag) -> None:
+    key = notes.database.make_service_key(
+        "shared", scopes=["read"], settings={}, limits={"requests_per_day": 12}
+    )
+    head = {"authorization": f"Bearer {key}"}
+    search = {"collection": "notes", "query": "valve", "vector_weight": 0}
+    with running(notes, "--keys", "--processes", "3") as service, ThreadPoolExecutor(8) as pool:
+
+        def ask(_: int) -> int:  # each by a connection of its own
+            return httpx2.post(
+                f"{service.url}/search", json=search, headers=head, timeout=BOUND
+            ).status_code
+
+        told = list(pool.map(ask, range(30)))
+    assert sorted(told) == [200] * 12 + [429] * 18
+    (used,) = [one for one in notes.database.list_service_keys() if one.key_name == "shared"]
+    assert used.requests == 12
 
 
 def test_it_listens_only_where_nobody_else_comes_from(notes: Rag, tmp_path: Path) -> None:

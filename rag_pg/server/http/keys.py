@@ -13,9 +13,11 @@ from rag_pg.types import UsedKey
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """A key. name: what logs call it. settings: of the database, in each of its transactions."""
+    """A key. name: what logs call it. digest: SHA-256 of its secret. settings: of the database, in
+    each of its transactions."""
 
     name: str
+    digest: bytes
     scopes: frozenset[str]
     settings: Mapping[str, str]
 
@@ -52,6 +54,7 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
     role = {"role": found.role_name} if found.role_name else {}
     return Key(
         name=found.key_name,
+        digest=digest,
         scopes=frozenset(found.scopes),
         settings={
             **found.settings,

@@ -24,10 +24,11 @@ from starlette.responses import Response
 from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import embed_documents, embed_queries
+from rag_pg.search import accounted
 from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
 from rag_pg.server.http.service import Asked, Call, answered, needs
-from rag_pg.types import Answer
+from rag_pg.types import Answer, Message
 
 routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS, dependencies=[needs("read")])
 PREFIX = "rag:"
@@ -106,13 +107,10 @@ async def chat_completions(call: Asked, body: ChatBody) -> Response:
     question = turns[-1].text
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
     with_usage = body.stream_options is not None and body.stream_options.include_usage
-    reply, answer, docs = task_reply(question), None, None
-    options: dict[str, Any] = {}
-    if reply is not None:
-        answer = Answer(text=reply, found=True)
-    else:
-        docs, options = await _model(call, body.model)
-        options["history"] = [{"role": one.role, "content": one.text} for one in turns[:-1]]
+    opened, options = await _model(call, body.model)
+    options["history"] = [{"role": one.role, "content": one.text} for one in turns[:-1]]
+    answer = await _task(call, opened, question)
+    docs = opened if answer is None else None
     if body.stream:
         pieces = _chunks(call, docs, question, options, answer, head, with_usage)
         return await call.stream(pieces, _failed)
@@ -149,6 +147,7 @@ async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
         as_text = body.encoding_format == "base64"
         shown = base64.b64encode(vector.tobytes()).decode() if as_text else vector.tolist()
         data.append({"object": "embedding", "index": index, "embedding": shown})
+    await call.spend(tokens)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return answered({"object": "list", "model": body.model, "data": data, "usage": usage})
 
@@ -180,6 +179,21 @@ async def search_vector_store(call: Asked, collection: str, body: StoreSearchBod
 def shown_score(score: float) -> float:
     """Return a score as protocols want it: 0 to 1."""
     return max(0.0, min(1.0, score))
+
+
+async def _task(call: Call, docs: AsyncCollection, question: str) -> Answer | None:
+    """Return what answers a task of Open WebUI: the helper model's words where one is set."""
+    reply, helper = task_reply(question), call.rag.sync.models.helper_llm()
+    if reply is None or helper is None:
+        return None if reply is None else Answer(text=reply, found=True)
+
+    def complete() -> Answer:
+        with accounted(call.rag.sync.database, docs.name, "task") as account:
+            asked = [Message(role="user", content=question)]
+            text = account.meter(helper, "helper").complete(asked).text
+        return Answer(text=text, found=True, usage=account.usage, cost=account.cost)
+
+    return await call.in_turn(lambda: call.rag.run(complete))
 
 
 def task_reply(question: str) -> str | None:

@@ -12,9 +12,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, NotFound
+from rag_pg.providers import Account, LLMReranker
 from rag_pg.server.http.openai import shown_score
 from rag_pg.server.http.problem import PROBLEMS
 from rag_pg.server.http.service import Asked, answered, needs
+from rag_pg.text import estimate_tokens
 from rag_pg.types import without_none
 
 routes = APIRouter(tags=["other programs"], responses=PROBLEMS, dependencies=[needs("read")])
@@ -111,14 +113,21 @@ async def rerank(call: Asked, body: RerankBody) -> Response:
         raise NotFound("this service has no reranker; start it with --rerank")
     texts = [one if isinstance(one, str) else one.text for one in body.documents]
     reranker = await call.rag.reranker(name) if isinstance(name, str) else name
+    account = Account()
+    if isinstance(reranker, LLMReranker):
+        reranker = LLMReranker(account.meter(reranker.llm, "rerank"))
     scores = await call.until_gone(call.rag.run(reranker.rerank, body.query, texts))
+    # A cross-encoder reads the query with each text.
+    used = account.usage.prompt_tokens + account.usage.answer_tokens
+    tokens = used or sum(estimate_tokens([*texts, *[body.query] * len(texts)]))
+    await call.spend(tokens, account.cost)
     best = sorted(enumerate(scores), key=lambda one: (-one[1], one[0]))[: body.top_n]
     results = [
         {"index": index, "relevance_score": float(score)}
         | ({"document": {"text": texts[index]}} if body.return_documents else {})
         for index, score in best
     ]
-    return answered({"model": reranker.name, "results": results, "usage": {"total_tokens": 0}})
+    return answered({"model": reranker.name, "results": results, "usage": {"total_tokens": tokens}})
 
 
 @routes.post("/retrieval", response_model=dict[str, Any])

@@ -17,9 +17,11 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import anyio
 from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
@@ -72,28 +74,17 @@ class Gate:
     refused."""
 
     def __init__(self, at_once: int, most_waiting: int) -> None:
-        self._free = asyncio.Semaphore(at_once)
-        self._most_waiting = most_waiting
-        self.waiting = self.entered = 0
+        self._free, self._most_waiting = anyio.Semaphore(at_once), most_waiting
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Raises: Refused."""
-        if self._free.locked() and self.waiting >= self._most_waiting:
-            raise Refused(
-                503, f"{self.waiting} answers wait already; ask again later", again=AGAIN_SECONDS
-            )
-        self.waiting += 1
-        try:
-            await self._free.acquire()
-        finally:
-            self.waiting -= 1
-        self.entered += 1
-        try:
+        waiting = self._free.statistics().tasks_waiting
+        if not self._free.value and waiting >= self._most_waiting:
+            told = f"{waiting} answers wait already; ask again later"
+            raise Refused(503, told, again=AGAIN_SECONDS)
+        async with self._free:
             yield
-        finally:
-            self.entered -= 1
-            self._free.release()
 
 
 @dataclass(kw_only=True)
@@ -158,6 +149,13 @@ class Call:
 
     async def until_gone(self, work: Coroutine[Any, Any, T]) -> T:
         return await until_gone(self.request, work)
+
+    async def spend(self, tokens: int, cost: float | None = None) -> None:
+        """Count for the limits of the key what a model was given and is not counted elsewhere.
+        cost: US dollars, where they are known."""
+        if (key := key_of(self.request)) is not None:
+            use = self.service.rag.sync.database.use_service_key
+            await self.rag.run(partial(use, key.digest, tokens=tokens, cost=cost))
 
     def options(self, body: Body, *without: str) -> dict[str, Any]:
         """Return the options of a body as those of a call. Raises: InvalidInput."""
