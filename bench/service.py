@@ -1,6 +1,7 @@
 """What the HTTP service costs beyond the client's call, and many answers at once: server CPU of a
 search over HTTP and in process, streams whose model thinks, a search beside them, what is left
-when readers go away; the first paint of the page, where playwright and a Chromium are.
+when readers go away; the first words of an answer without a model; how long unknown keys take that
+are near to one or far from it; the first paint of the page, where playwright and a Chromium are.
 
 python bench/service.py [SEARCHES]
 """
@@ -8,6 +9,7 @@ python bench/service.py [SEARCHES]
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 import statistics
 import sys
@@ -116,6 +118,41 @@ async def leave(url: str, fake: FakeOpenAI, busy: Callable[[], int]) -> None:
         print(f"12 readers gone: all is freed after {time.perf_counter() - began:.2f} s")
 
 
+def first_words(url: str) -> None:
+    """Ask without a model: how long after its search the answer is there."""
+    waited = []
+    with httpx2.Client(base_url=url, timeout=300) as web:
+        for number in range(10):
+            body = QUESTION | {"strategy": "extractive", "stream": True, "cache": False}
+            body["question"] = f"How do I restore a backup, step {number}?"
+            with web.stream("POST", "/ask", json=body) as response:
+                searched = 0.0
+                for line in response.iter_lines():
+                    if line == "event: search":
+                        searched = time.perf_counter()
+                    elif line in ("event: token", "event: answer"):
+                        waited.append(time.perf_counter() - searched)
+                        break
+    middle, most = statistics.median(waited), max(waited)
+    print(f"first words {1000 * middle:.0f} ms after the search (median), {1000 * most:.0f} (most)")
+
+
+def key_times(rag: Any, count: int) -> None:
+    """Look digests up in turn: that of a key, some that begin as it does, others."""
+    secret = rag.database.make_service_key("bench", scopes=["read"], settings={}, limits={})
+    digest = hashlib.sha256(secret.encode()).digest()
+    other = bytes(255 - one for one in digest)
+    unknown = {n: digest[:n] + other[n:] for n in (0, 1, 16, 31)}  # bytes that are the same
+    took: dict[int, list[float]] = {n: [] for n in unknown}
+    for _ in range(count):
+        for n, one in unknown.items():
+            began = time.perf_counter()
+            assert rag.database.use_service_key(one) is None
+            took[n].append(time.perf_counter() - began)
+    told = ", ".join(f"{n}: {1000 * statistics.median(times):.3f}" for n, times in took.items())
+    print(f"ms of an unknown key by the bytes of its digest that are those of a key: {told}")
+
+
 def first_paint(url: str) -> None:
     """Open the page five times in Chromium, each time with nothing kept from before."""
     try:
@@ -155,6 +192,8 @@ def main() -> None:
         }
         with filled_service(**environment) as (url, pid, rag):
             search_overhead(url, pid, rag, count)
+            first_words(url)
+            key_times(rag, 5 * count)
             first_paint(url)
             asyncio.run(streams(url, fake, 12, THINKS))
             asyncio.run(streams(url, fake, 100, 0.1))

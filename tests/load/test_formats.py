@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
-from pdfs import pdf_of
+from pdfs import pdf
 
 from rag_pg.chunk.grammars import CUT_BY_FUNCTION
 from rag_pg.chunk.pages import pages_of
@@ -40,15 +40,6 @@ def refused(name: str, data: bytes) -> str:
 
 
 # --- PDF -----------------------------------------------------------------------------------------
-
-
-def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
-    """A PDF of lines of text."""
-    shown = (
-        "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n") if line) for text in pages
-    )
-    streams = [f"BT /F1 12 Tf 20 250 Td {lines}ET" for lines in shown]
-    return pdf_of(*streams, size=(300, 300), title=title, password=password)
 
 
 def test_running_heads_of_a_pdf_are_written_once() -> None:

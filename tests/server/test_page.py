@@ -19,15 +19,22 @@ import pytest
 from fakes import HashEmbedder
 from http_service import running
 from patience import BOUND
+from pdfs import pdf
 
 import rag_pg.server
-from rag_pg import Rag, Settings
+from rag_pg import Rag, Settings, load_bytes
 
 FOLDER = Path(rag_pg.server.__file__).parent / "page"
 MOST_BYTES = 60_000  # of all files together
 CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
 )
+CALIBRATION = {
+    "set_name": "faq", "settings": {}, "features": ["similarity"], "answerable_weights": [-1, 2.5],
+    "right_weights": [0, 1], "evidence_floor": 0.4, "thresholds": [0.2, 0.5, 0.8],
+    "answered": [1000, 600, 200], "correct": [700, 540, 200], "question_count": 1000,
+    "answerable_count": 800, "refuse_below": 0.2, "answer_from": 0.5,
+}  # fmt: skip
 SCREENS = ("ask", "search", "documents", "quality", "work")
 SIZES = ((360, 740), (1280, 800), (3840, 2160))
 HOSTILE = (
@@ -340,6 +347,67 @@ def test_files_are_uploaded_and_what_fails_is_tried_again(
         assert seen.wrong == []
 
 
+def test_a_pdf_opens_at_its_page(chromium: Any, served: tuple[Rag, str]) -> None:
+    rag, url = served
+    pages = ("The pump manual.", "Press the violet lever for nine seconds.", "The end.")
+    rag.get_collection("docs").add(load_bytes("pump.pdf", pdf(*pages, title="Pump")))
+    with Seen(chromium, url, bypass_csp=False) as seen:
+        page = seen.go("ask", ".measures", q="How long is the violet lever pressed?")
+        source = page.locator(".source", has_text="pump.pdf").first
+        assert "page 2" in source.inner_text()
+        source.click()
+        page.get_by_role("tab", name="File").click()
+        frame = page.locator("iframe")
+        frame.wait_for()
+        assert frame.get_attribute("src").endswith("#page=2")
+        size = page.evaluate(
+            "fetch(document.querySelector('iframe').src).then((r) => r.arrayBuffer())"
+            ".then((data) => new TextDecoder('latin1').decode(data).slice(0, 5))"
+        )
+        assert size == "%PDF-" and seen.wrong == []
+
+
+def test_what_is_written_from_right_to_left_stands_at_the_right(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    rag, url = served
+    hebrew = "\u05db\u05dc \u05e2\u05d5\u05d1\u05d3 \u05d6\u05db\u05d0\u05d9 24."
+    rag.get_collection("docs").add(
+        {"uri": "he.md", "content": f"# {hebrew}\n\n{hebrew}", "media_type": "text/markdown"}
+    )
+    begins = """(one) => {
+        const range = document.createRange(), box = one.getBoundingClientRect();
+        range.selectNodeContents(one);
+        const text = range.getBoundingClientRect();
+        return text.left - box.left > box.right - text.right;
+    }"""
+    with Seen(chromium, url) as seen:
+        page = seen.go("ask", ".measures", q=hebrew)
+        assert page.locator("h2.question").evaluate(begins)
+        page.locator(".source", has_text="he.md").first.click()
+        page.locator("mark").first.wait_for()
+        direction = "(one) => getComputedStyle(one).direction"
+        assert page.locator(".document").evaluate(direction) == "rtl"
+        assert page.locator("#field").evaluate(direction) == "ltr"  # of what is typed there
+        page.fill("#field", hebrew)
+        assert page.locator("#field").evaluate(direction) == "rtl"
+        assert seen.wrong == []
+
+
+def test_how_sure_answers_are_is_a_curve(chromium: Any, served: tuple[Rag, str]) -> None:
+    rag, url = served
+    rag.database.put_calibration("docs", CALIBRATION)
+    with Seen(chromium, url, viewport={"width": 360, "height": 740}) as seen:
+        page = seen.go("quality", "path.line")
+        told = page.inner_text("main")
+        assert "By 1,000 questions of faq" in told
+        assert "below 20 % support are refused, from 50 % on they carry no warning" in told
+        assert page.locator("path.line").count() == 2
+        box = page.locator("path.line").first.bounding_box()
+        assert box and box["x"] > 0 and box["x"] + box["width"] <= 360
+        assert seen.wrong == []
+
+
 def test_versions_differ_line_by_line_and_the_file_is_shown(
     chromium: Any, served: tuple[Rag, str]
 ) -> None:
@@ -360,7 +428,7 @@ def test_a_thumb_down_becomes_a_question_and_runs_are_compared(
     rag, url = served
     with Seen(chromium, url) as seen:
         page = seen.go("ask", ".measures", q="When does valve 7 open?")
-        page.get_by_role("button", name="A bad answer").click()
+        page.get_by_role("button", name="Bad answer").click()
         page.get_by_role("link", name="Quality").last.click()
         row = page.locator("tr", has_text="thumb down")
         row.get_by_role("button").click()  # what is right nobody says

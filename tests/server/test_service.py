@@ -10,6 +10,7 @@ import pytest
 from http_service import app_over, request, with_service
 
 from rag_pg import Rag
+from rag_pg.server.http.service import answered
 from rag_pg.server.http.shapes import Statement
 from rag_pg.types import StatementOptions, to_json
 
@@ -34,6 +35,10 @@ def test_a_search_gives_the_hits_of_the_client(filled: Rag) -> None:
     assert found.json()["method"] == wanted.method
     assert found.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'self'" in found.headers["content-security-policy"]
+
+
+def test_half_a_character_is_answered_by_a_mark() -> None:
+    assert answered({"uri": "a\ud800b"}).body == b'{"uri": "a?b"}'
 
 
 def test_an_answer_comes_whole_or_as_events_with_the_same_text(filled: Rag) -> None:

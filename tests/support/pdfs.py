@@ -33,6 +33,15 @@ def pdf_of(
     return file.getvalue()
 
 
+def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
+    """A PDF of lines of text."""
+    shown = (
+        "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n") if line) for text in pages
+    )
+    streams = [f"BT /F1 12 Tf 20 250 Td {lines}ET" for lines in shown]
+    return pdf_of(*streams, size=(300, 300), title=title, password=password)
+
+
 def at(x: float, y: float, text: str, size: float = 10) -> str:
     """A piece of text; y from the foot of the page."""
     for character in "\\()":

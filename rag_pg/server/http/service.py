@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import anyio
+import pydantic_core
 from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
@@ -239,8 +240,11 @@ Asked = Annotated[Call, Depends(_call)]
 
 def answered(value: Any, status: int = 200) -> Response:
     """Return a value of this package as a response of JSON."""
-    text = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+    try:
+        text = pydantic_core.to_json(value, inf_nan_mode="null", fallback=to_json)
+    except pydantic_core.PydanticSerializationError:  # half a character, that a request brought
+        text = json.dumps(to_json(value), ensure_ascii=False).encode("utf-8", "replace")
+    return Response(text, status, media_type="application/json")
 
 
 def parsed(name: str, text: str | None) -> Any:

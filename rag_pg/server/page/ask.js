@@ -89,14 +89,14 @@ function drawTurn(turn, again) {
 		const of = citations.filter((r) => r.number === wanted), r = of[Math.min(seen[wanted] = (seen[wanted] ?? -1) + 1, of.length - 1)];
 		return r ? button(`${wanted}`, () => opened(turn, r), {class: `cite ${word(r)[0]}`, label: `Source ${wanted}: ${short(r.heading || r.title || r.uri)}`}) : `[${wanted}]`;
 	};
-	show(turn.node, h("h2.question", said(turn.question, 4000)), h("div.answer", markdown(turn.text, cite)),
+	show(turn.node, h("h2.question", {dir: "auto"}, short(turn.question, 4000)), h("div.answer", markdown(turn.text, cite)),
 		running && h("p.soft", turn.text ? "Writing …" : turn.step ? `Reading (${short(turn.step)}) …` : "Searching …"), turn.error && trouble(turn.error, again),
 		answer && [measures(answer), notes(answer), sources(turn), how(answer), thumbs(turn)]);
 }
 
 function measures({found, sufficient, support, freshness, cached, seconds, usage, cost, strategy, model}) {
 	const used = usage.prompt_tokens + usage.answer_tokens;
-	return h("p.measures", !found ? pill("not in the documents", "warn") : sufficient === false && pill("not the whole answer", "warn"), support == null ? h("span", {title: "rag-pg calibrate measures how often answers are right"}, "support not calibrated") : pill(`${percent(support)} likely right`),
+	return h("p.measures", !found ? pill("not in the documents", "warn") : sufficient === false && pill("not the whole answer", "warn"), support != null && pill(`${percent(support)} likely right`),
 		freshness?.as_of && h("span", `as of ${freshness.as_of}`), h("span", cached ? "from the cache" : duration(seconds)), h("span", used ? `${number(used)} tokens, ${money(cost)}` : "no model paid"), name([...new Set([strategy, model])].filter(Boolean).join(" · ")));
 }
 
@@ -135,6 +135,6 @@ function thumbs(turn) {
 			show(told, error.status === 404 ? ["Nothing can be noted: answers are not kept. In Python: ", code("docs.alter(keep_answers=timedelta(days=90))")] : error.message);
 		}
 	};
-	const all = [[1, "👍", "A good answer"], [-1, "👎", "A bad answer"]].map(([rating, sign, label]) => [rating, button(sign, () => rate(rating), {label, "aria-pressed": `${turn.rated === rating}`})]);
+	const all = [[1, "Good answer"], [-1, "Bad answer"]].map(([rating, told]) => [rating, button(told, () => rate(rating), {"aria-pressed": `${turn.rated === rating}`})]);
 	return h("div.row", all.map(([, r]) => r), h("a", {href: app.address("search", {q: turn.question})}, "Search for it"), why, told);
 }

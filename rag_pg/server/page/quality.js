@@ -52,16 +52,15 @@ async function worst(run) {
 	return [h("h3", "Worst questions of ", name(told(run))), table(["Question", "ndcg"], all.sort((x, y) => x.value_a - y.value_a).slice(0, 12).map((r) => [said(r.question ?? r.query_id), r.missing_a ? said(r.missing_a) : number(r.value_a, 3)]))];
 }
 
-// One click makes them questions, judged where somebody says what is right.
 async function bad(set) {
 	const keep = (r) => {
 		const boxes = r.sources.map((value) => h("input", {type: "checkbox", value})), other = h("input", {label: "Uri of another right document", placeholder: "Another uri"});
-		return [boxes.map((box) => h("label.block", box, " ", name(box.value, 60))), other, button("Make it a question", async ({target}) => {
+		return [boxes.map((box) => h("label.block", box, " ", name(box.value, 60))), h("div.row", other, button("Make it a question", async ({target}) => {
 			const relevant = [...boxes.filter((box) => box.checked), other].map((box) => box.value.trim()).filter(Boolean);
 			const queries = [{id: r.answer_id, question: r.question, relevant, category: !relevant.length ? "not judged" : r.dislikes ? "disliked" : "not found"}];
 			const wrong = await post("eval/queries", {collection: undefined, set_name: set, queries, source: "feedback"}).then(({rejected}) => rejected[0]?.reason, (error) => error.message);
 			target.replaceWith(wrong ? pill(short(wrong), "bad") : pill(`in ${short(set, 40)}, ${relevant.length ? "" : "not "}judged`, relevant.length ? "good" : "warn"));
-		})];
+		}))];
 	};
 	return table(["Question", "Why", "When", "What is right"], (await get("answers", {only_open: true, limit: 50})).map((r) => [said(r.question), [r.dislikes > 0 && pill(`${plural(r.dislikes, "thumb")} down`, "bad"), !r.found && pill("not found", "warn"), r.comments.map((comment) => h("small.block", said(comment)))], ago(r.answered_at), keep(r)]),
 		"No logged answer is disliked or empty.", "They are logged after, in Python: ", code("docs.alter(keep_answers=timedelta(days=90))"));
