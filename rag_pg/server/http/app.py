@@ -57,16 +57,8 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes
         app.router.routes.append(Route(path, page, methods=["GET"]))
     add_problems(app)
-    settings = Settings.from_environment()
-    app.add_middleware(
-        Guard,
-        allowed_hosts=options.allowed_hosts,
-        max_body=options.max_body,
-        max_upload=settings.max_file_bytes + FORM_BYTES,
-        timeout=options.timeout,
-        keys=options.keys,
-        open_paths=OPEN,
-    )
+    most = Settings.from_environment().max_file_bytes + FORM_BYTES
+    app.add_middleware(Guard, service=service, max_upload=most, open_paths=OPEN)
     return app
 
 

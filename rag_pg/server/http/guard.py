@@ -14,9 +14,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
-from rag_pg.metrics import Figures
 from rag_pg.server.http.keys import find_key
 from rag_pg.server.http.problem import Refused, response_of
+from rag_pg.server.http.service import Service
 from rag_pg.server.mcp import LOCAL
 
 ACCESS = logging.getLogger("rag_pg.access")
@@ -38,32 +38,20 @@ class Guard:
     for each request to the logger rag_pg.access, without texts.
 
     Args:
-        max_body: bytes, max_upload: of an upload. timeout: seconds. keys: whether one has to
-            come, but for open_paths.
+        max_upload: bytes of an upload. open_paths: what needs no key.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        allowed_hosts: Collection[str],
-        max_body: int,
-        max_upload: int,
-        timeout: float,
-        keys: bool,
-        open_paths: Collection[str],
+        self, app: ASGIApp, *, service: Service, max_upload: int, open_paths: Collection[str]
     ) -> None:
-        self._app = app
-        self._hosts = {*LOCAL, *allowed_hosts}
-        self._max_body, self._max_upload, self._timeout = max_body, max_upload, timeout
-        self._keys, self._open_paths = keys, open_paths
+        self._app, self._service, self._options = app, service, service.options
+        self._hosts = {*LOCAL, *service.options.allowed_hosts}
+        self._max_upload, self._open_paths = max_upload, open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        # Now, for what is mounted leaves another app here.
-        figures: Figures = scope["app"].state.service.figures
         began, request_id, status = time.perf_counter(), uuid.uuid4().hex, 0
         state = scope.setdefault("state", {})
 
@@ -79,14 +67,12 @@ class Guard:
             await send(message)
 
         try:
-            async with asyncio.timeout(self._timeout) as clock:
+            async with asyncio.timeout(self._options.timeout) as clock:
                 try:
                     self._check_caller(Headers(scope=scope))
-                    if self._keys and scope["path"] not in self._open_paths:
-                        state["key"] = await find_key(
-                            scope["app"].state.service.rag,
-                            Headers(scope=scope).getlist("authorization"),
-                        )
+                    if self._options.keys and scope["path"] not in self._open_paths:
+                        told = Headers(scope=scope).getlist("authorization")
+                        state["key"] = await find_key(self._service.rag, told)
                     await self._app(scope, self._counted(scope, receive), seen)
                 except (Refused, RagError) as exc:
                     if status:
@@ -95,12 +81,13 @@ class Guard:
         except TimeoutError:
             if status or not clock.expired():
                 raise
-            late = Refused(504, f"no answer within {self._timeout:g} seconds; ask for less")
+            late = Refused(504, f"no answer within {self._options.timeout:g} seconds; ask for less")
             await response_of(late)(scope, receive, seen)
         finally:
             seconds = time.perf_counter() - began
             path = getattr(scope.get("route"), "path", "")
-            figures.observe("rag_pg_http_request_seconds", seconds, path=path, status=str(status))
+            told_by = {"path": path, "status": str(status)}
+            self._service.figures.observe("rag_pg_http_request_seconds", seconds, **told_by)
             line = {
                 "at": time.time(),
                 "request_id": request_id,
@@ -127,7 +114,7 @@ class Guard:
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
         """Return `receive` that gives no more than a body may have. Raises: Refused."""
-        most = self._max_upload if scope["path"] == UPLOADS else self._max_body
+        most = self._max_upload if scope["path"] == UPLOADS else self._options.max_body
         refused = Refused(413, f"the body has more than {most} bytes")
         told = Headers(scope=scope).get("content-length", "0")
         if not told.isdecimal() or int(told) > most:
