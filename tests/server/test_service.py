@@ -166,6 +166,7 @@ def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
          "strategy": "os:system"}}, 400, "strategy"),
         ("GET", "/documents?collection=animals&uri=no", {}, 404, "'no'"),
         ("GET", "/facets?collection=animals&field=kind&filter=%7B", {}, 400, "filter is no JSON"),
+        ("GET", "/usage?until=0", {}, 422, "#/until"),
         ("GET", "/nowhere", {}, 404, "Not Found"),
         ("PATCH", "/search", {}, 405, "Method Not Allowed"),
         ("GET", "/jobs/9223372036854775807", {}, 404, "job"),

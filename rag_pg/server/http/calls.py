@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime
 from functools import partial, reduce
 from operator import attrgetter
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from fastapi import APIRouter, Path, Query
 from fastapi import Body as InBody
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, BeforeValidator, create_model
 from starlette.responses import Response
 
 from rag_pg.client import Collection, Rag
@@ -45,9 +46,7 @@ def _add(add_route: Callable[..., None], method: str, path: str, call: str, *wit
             fields |= options_of(*get_args(kinds[one.name]))
         elif one.name not in (*without, *in_path):
             default = ... if one.default is one.empty else one.default
-            kind = kinds[one.name]
-            many = get_origin(kind) is Iterable
-            fields[one.name] = (list[get_args(kind)] if many else kind, default)  # type: ignore[misc]
+            fields[one.name] = (_read(kinds[one.name]), default)
     objects = [one for one in fields if method == "GET" and Mapping in _origins(kinds.get(one))]
     fields |= dict.fromkeys(objects, (str | None, None))
     base, place = (BaseModel, Query()) if method == "GET" else (Body, InBody())
@@ -76,6 +75,16 @@ def _add(add_route: Callable[..., None], method: str, path: str, call: str, *wit
         description=told[0].upper() + told[1:],
         response_model=Count if result is int else result,
     )
+
+
+def _read(kind: Any) -> Any:
+    """The kind of a parameter as it is read: pydantic takes numbers for moments, too."""
+    if get_origin(kind) is Iterable:
+        return list[get_args(kind)]  # type: ignore[misc]
+    for moment in (date, datetime):
+        if moment in get_args(kind):
+            return Annotated[kind, BeforeValidator(moment.fromisoformat)]
+    return kind
 
 
 def _member(kind: Any, name: str) -> Any:
