@@ -555,11 +555,18 @@ class PartedDatabase(Database):
             dealt[homes[str(item["uri"])]].append((index, item))
         return dealt
 
-    def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
+    def put_documents(
+        self,
+        collection: str,
+        documents: Sequence[Mapping[str, Any]],
+        existing: Existing = "replace",
+    ) -> list[UUID]:
         """Put each into its part: all or none of those of a part."""
         dealt = self._dealt(collection, documents)
         put = self._all(
-            lambda number, part: part.put_documents(collection, [d for _, d in dealt[number]]),
+            lambda number, part: part.put_documents(
+                collection, [d for _, d in dealt[number]], existing
+            ),
             dealt,
             bounded=False,
         )
