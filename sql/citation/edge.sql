@@ -179,13 +179,13 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '|(?:§|minus|минус) ?\x03 ?[0-9]|第 ?\x03|\x03 n?''t(?:[^a-z]|$)'
     -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
     '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
-    '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49|\u0E9A\u0ECD\u0EC8'
-    '|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
+    '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49'
+    '|\u0E9A\u0ECD\u0EC8|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
     ' ?\x03[^\x01-\x40\u3001-\u3011\u3014-\u301F]');
 
 COMMENT ON FUNCTION rag._parts_words IS
-$$Whether the character 3 parts in a form what words make one: a range (5 to 10, between 5 and 10), a
-product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30 min), a section, an
+$$Whether the character 3 parts in a form what words make one: a range (5 to 10, between 5 and 10),
+a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30 min), a section, an
 ordinal of Chinese, a sign in words, a negation and what it negates.$$;
 
 
@@ -202,7 +202,8 @@ RETURN ' AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND
     ' Fr kr ';
 
 COMMENT ON FUNCTION rag._currencies IS
-$$Codes of currencies (ISO 4217) and what is written before an amount like them, each between blanks.$$;
+$$Codes of currencies (ISO 4217) and what is written before an amount like them, each between
+blanks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._money()
@@ -246,10 +247,10 @@ AS $$
 DECLARE
     _edge CONSTANT text := normalize(before || E'\x03' || after, NFKC);
     -- a figure, a word or a figure, the edge, a word or a figure; $ is a letter
-    _found CONSTANT text[] := regexp_match(_edge, '(?:([0-9])[^0-9A-Za-z\x03]*)?'
-        '([0-9]|[^\x01-#%-@[-`{-\x7F]+[.]?)[*_' || rag._unseen() || ']*\x03(?:[.]?[*_'
-        || rag._unseen() || ']+)?((?:per|pour|por) c(?:ent|iento)|[^\x01-#%-@[-`{-\x7F]+(?![0-9])'
-        '|[0-9])');
+    _found CONSTANT text[] := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
+        '([0-9]|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen() || E']*\\x03(?:[.]?[*_'
+        || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
+        '[^\\x01-#%-@[-`{-\\x7F]+(?![0-9])|[0-9])');
     _last CONSTANT text := ' ' || rtrim(_found[2], '.') || ' ';
     _next CONSTANT text := ' ' || _found[3] || ' ';
 BEGIN
@@ -293,7 +294,7 @@ RETURN rag._parts_token(shape)
     OR (shape LIKE E'%0\x03%' OR shape LIKE E'%^\x03%')
         AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
         ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
-        AND (strpos(replace(shape, ' ', ''), E'\x03U') + strpos(replace(shape, ' ', ''), E'\x03N') > 0
+        AND (strpos(replace(replace(shape, ' ', ''), 'N', 'U'), E'\x03U') > 0
             OR rag._is_unit(split_part(
                 translate(ltrim(split_part(form, E'\x03', 2)), ',;:.!?()[]"''', '            '),
                 ' ', 1))
@@ -302,14 +303,15 @@ RETURN rag._parts_token(shape)
     -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
     -- or half of a syllable
     OR shape LIKE E'%\x03U%' AND form ~ (
-        E'[^\x01-\x40\\u3001-\\u3011\\u3014-\\u301F\\uFF00-\\uFF20]\x03([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
+        E'[^\x01-\x40\\u3001-\\u3011\\u3014-\\u301F\\uFF00-\\uFF20]\x03([\\u4E0D\\u6CA1\\u6C92]'
+        '|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
         '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
         '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
         '\\u3005\\u309D\\u309E])');
 
 COMMENT ON FUNCTION rag._ends_inside IS
-$$Whether a quotation ends inside a token of its source. form, shape: of the edge, with the character
-3 at it (rag._quote_form, rag._quote_shape). quoted: the form of the quotation's end.$$;
+$$Whether a quotation ends inside a token of its source. form, shape: of the edge, with the
+character 3 at it (rag._quote_form, rag._quote_shape). quoted: the form of the quotation's end.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_whole(

@@ -112,18 +112,19 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _text text := regexp_replace(replace(replace(original, ' ', ''), E'\n', ''),
-        '[\x01-\x20*_`''\u007F-\u00A0\u00AD\u00B4\u02B9\u02BB-\u02BD\u034F\u055A\u058A\u05BE\u05F3'
-        '\u061C\u115F\u1160\u1400\u1680\u17B4\u17B5\u1806\u180B-\u180F\u2000-\u2015\u2018-\u201B'
-        '\u2028-\u202F\u2032\u2035\u2039\u203A\u2043\u205F-\u206F\u2212\u2E17\u2E1A\u2E3A\u2E3B'
-        '\u2E40\u2E5D\u3000\u301C\u3030\u30A0\u3164\uA78C\uFE00-\uFE0F\uFE31\uFE32\uFE58\uFE63'
-        '\uFEFF\uFF07\uFF0D\uFFA0\uFFF0-\uFFF8\U00010EAD\U0001BCA0-\U0001BCA3'
-        '\U0001D173-\U0001D17A\U000E0000-\U000E0FFF-]+', '', 'g');
+        E'[\\x01-\\x20*_`''\\u007F-\\u00A0\\u00AD\\u00B4\\u02B9\\u02BB-\\u02BD\\u034F\\u055A'
+        '\\u058A\\u05BE\\u05F3\\u061C\\u115F\\u1160\\u1400\\u1680\\u17B4\\u17B5\\u1806'
+        '\\u180B-\\u180F\\u2000-\\u2015\\u2018-\\u201B\\u2028-\\u202F\\u2032\\u2035\\u2039'
+        '\\u203A\\u2043\\u205F-\\u206F\\u2212\\u2E17\\u2E1A\\u2E3A\\u2E3B\\u2E40\\u2E5D\\u3000'
+        '\\u301C\\u3030\\u30A0\\u3164\\uA78C\\uFE00-\\uFE0F\\uFE31\\uFE32\\uFE58\\uFE63\\uFEFF'
+        '\\uFF07\\uFF0D\\uFFA0\\uFFF0-\\uFFF8\\U00010EAD\\U0001BCA0-\\U0001BCA3'
+        '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF-]+', '', 'g');
 BEGIN
     IF octet_length(_text) = length(_text) THEN
         RETURN lower(_text);
     END IF;
     _text := regexp_replace(replace(_text, 'İ', 'i'),
-        '[\u00AB\u00BB\u05F4\u201C-\u201F\u2033\u2036\u301D-\u301F\uFF02]', '"', 'g');
+        E'[\\u00AB\\u00BB\\u05F4\\u201C-\\u201F\\u2033\\u2036\\u301D-\\u301F\\uFF02]', '"', 'g');
     RETURN translate(lower(normalize(_text, NFKD)), 'ς ', 'σ');
 END
 $$;
@@ -217,8 +218,9 @@ BEGIN
             _text := regexp_replace(_text,
                 '(?<=' || rag._unspaced_letter() || E')[\\x09-\\x20]+(?![\\x09-\\x20\x03-])'
                 '|(?<![\\x09-\\x20\x03-])[\\x09-\\x20]+(?=' || rag._unspaced_letter()
-                || ')|(?<=' || E'[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF]' || E')[\\x09-\\x20]+(?=' || E'[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF]'
-                || E')|(?<=[\\u1100-\\u11FF])[\\x09-\\x20]+(?=[\\u1100-\\u11FF])',
+                || E')|(?<=[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF])[\\x09-\\x20]+'
+                '(?=[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF])'
+                '|(?<=[\\u1100-\\u11FF])[\\x09-\\x20]+(?=[\\u1100-\\u11FF])',
                 '', 'g');
         END IF;
     ELSE

@@ -98,7 +98,8 @@ CREATE OR REPLACE FUNCTION rag._is_mark(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ascii(form) >= 768
-    AND NOT '{[880,1155),[1162,1418),[1488,1515),[1568,1611),[2308,2362),[2404,2416),[2437,2490),[2949,3002),[3585,3633),[4304,4608),
+    AND NOT '{[880,1155),[1162,1418),[1488,1515),[1568,1611),[2308,2362),[2404,2416),[2437,2490),
+        [2949,3002),[3585,3633),[4304,4608),
         [12353,12439),[12449,12544),[13312,40960),[44032,55204)}'::int4multirange @> ascii(form)
     AND form ~ ('^' || rag._combining());
 
@@ -205,10 +206,12 @@ BEGIN
         RETURN _shape;
     END IF;
     _shape := translate(_shape,
-        '°٪‰‱′″‴‿⁀⁔、。「」『』《》・，।§¿¡؟،؛։±×÷⁄≈≤≥−€£¥¢₽₹٠١٢٣٤٥٦٧٨٩०१२३४५६७८९০১২৩৪৫৬৭৮৯',
+        '°٪‰‱′″‴‿⁀⁔、。「」『』《》・，।§¿¡؟،؛։±' || E'\u00D7'
+            || '÷⁄≈≤≥−€£¥¢₽₹٠١٢٣٤٥٦٧٨٩०१२३४५६७८९০১২৩৪৫৬৭৮৯',
         '%%%%%%%___' || rpad('', 18, 'B') || rpad('', 8, '+') || rpad('', 6, '$')
             || rpad('', 30, '0'));
-    IF _shape ~ (rag._classless() || E'\\u0E01-\\u0E3E\\u0E40-\\u0E4E\\u3040-\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FE\\u00B7\\u3400-\\u9FFF]') THEN
+    IF _shape ~ (rag._classless() || E'\\u0E01-\\u0E3E\\u0E40-\\u0E4E\\u3040-\\u309A\\u30A1-\\u30FA'
+            '\\u30FC-\\u30FE\\u00B7\\u3400-\\u9FFF]') THEN
         _shape := regexp_replace(_shape, rag._figure(), '0', 'g');
         _shape := regexp_replace(_shape, rag._breaker(), 'B', 'g');
         _shape := regexp_replace(_shape,

@@ -211,9 +211,11 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _now CONSTANT timestamptz := clock_timestamp();
+    _due_at CONSTANT timestamptz := _now + (SELECT l.every FROM rag.locations AS l
+        WHERE l.location_id = finish_location.location_id);
 BEGIN
     UPDATE rag.locations AS l
-    SET worker = NULL, lease_expires_at = NULL, due_at = _now + l.every,
+    SET worker = NULL, lease_expires_at = NULL, due_at = _due_at,
         synced_at = CASE WHEN error IS NULL THEN _now ELSE l.synced_at END,
         result = coalesce(sync_result, l.result), last_error = left(error, 1000)
     WHERE l.location_id = finish_location.location_id AND l.worker = worker_name;

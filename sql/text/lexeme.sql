@@ -255,20 +255,21 @@ RETURNS TABLE (language text, lexer integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _collection rag.collections;
+    _languages CONSTANT text[] := ARRAY(
+        SELECT l.language FROM rag.keyword_languages AS l
+        WHERE l.collection_id = _query_languages.collection_id);
 BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c
+    WHERE c.collection_id = _query_languages.collection_id;
     RETURN QUERY
     SELECT u.language, v.lexer
-    FROM rag.collections AS c
-    CROSS JOIN LATERAL (
-        SELECT c.language
-        UNION
-        SELECT l.language
-        FROM rag.keyword_languages AS l
-        WHERE l.collection_id = _query_languages.collection_id
-    ) AS u
-    CROSS JOIN LATERAL generate_series(c.lexer_version::integer, rag._lexer_version()::integer)
+    FROM (SELECT DISTINCT x.language FROM unnest(_languages || _collection.language)
+              AS x (language)) AS u
+    CROSS JOIN generate_series(_collection.lexer_version::integer, rag._lexer_version()::integer)
         AS v (lexer)
-    WHERE c.collection_id = _query_languages.collection_id AND rag._has_language(u.language);
+    WHERE rag._has_language(u.language);
 END
 $$;
 
