@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -48,6 +48,8 @@ _UNSEEN = re.compile(
 _WHITE = re.compile(
     r"(?:^|;)color:(?:white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\))(?=;|!|$)"
 )
+_SHOWS = re.compile(r"(?:^|;)(?:display|visibility|font-size|opacity|color):")
+_SELECTOR = re.compile(r"[\w-]*([.#][\w-]+)")  # a script shows a whole page again, as it loads
 _AROUND_LINKS = 30  # characters beside the links of a table of contents
 
 
@@ -139,11 +141,11 @@ def _drop_hidden(soup: BeautifulSoup) -> int:
     """
     sheets = soup.select("style, link[rel~=stylesheet]")
     dark = any(tag.name == "link" or "background" in tag.get_text() for tag in sheets)
+    of_sheets = _sheet_styles(soup)
     count = 0
-    for tag in soup.select("[style]"):
-        if tag.decomposed:
+    for tag in soup.find_all(True):
+        if tag.decomposed or not (style := _style(tag, of_sheets)):
             continue
-        style = re.sub(r"\s", "", str(tag["style"]).lower())
         around = [tag, *tag.parents] if _WHITE.search(style) and not dark else []
         on_white = around and not any(
             "background" in str(one.get("style")) or one.get("bgcolor") for one in around
@@ -152,6 +154,51 @@ def _drop_hidden(soup: BeautifulSoup) -> int:
             count += len(_words(tag))
             tag.decompose()
     return count
+
+
+def _style(tag: Tag, of_sheets: Mapping[str, str]) -> str:
+    """What the page's own sheets and the tag itself say of how it looks, without white space."""
+    names: list[str] = []
+    if of_sheets and tag.name not in ("html", "body"):
+        names = [f".{name}" for name in tag.get_attribute_list("class") if name]
+        names += [f"#{tag['id']}"] if tag.get("id") else []
+    selectors = (kind + name for name in names for kind in ("", tag.name))
+    found = [of_sheets[one] for one in selectors if one in of_sheets]
+    return ";".join([*found, re.sub(r"\s", "", str(tag.get("style") or "").lower())])
+
+
+def _sheet_styles(soup: BeautifulSoup) -> Mapping[str, str]:
+    """Return what hides elements in a page's own sheets, by selectors of one element, class or id
+    that no other rule shows again, as one for an open tab does."""
+    hiding, shown = dict[str, str](), set[str]()
+    for sheet in soup.select("style"):
+        for selectors, style in _rules(sheet.get_text()):
+            hides = _UNSEEN.search(style) or _WHITE.search(style)
+            for one in map(str.strip, selectors.split(",")):
+                if hides and _SELECTOR.fullmatch(one):
+                    hiding[one] = style
+                elif _SHOWS.search(style):
+                    shown.update(re.findall(r"[.#]?[\w-]+", one))
+    names = {one: found[1] for one in hiding if (found := _SELECTOR.fullmatch(one))}
+    return {one: style for one, style in hiding.items() if names[one] not in shown}
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield the selectors and declarations of a sheet, without those of @media and the like."""
+    first, *others = sheet.split("/*")
+    sheet = first + "".join(one.partition("*/")[2] for one in others)
+    depth, start, selectors, body = 0, 0, "", 0
+    for mark in re.finditer("[{};]", sheet):
+        if mark[0] == "{":
+            if depth == 0:
+                selectors, body = sheet[start : mark.start()].strip(), mark.end()
+            depth += 1
+        elif mark[0] == "}" and depth:
+            depth -= 1
+            if depth == 0 and not selectors.startswith("@"):
+                yield selectors, re.sub(r"\s", "", sheet[body : mark.start()].lower())
+        if depth == 0:
+            start = mark.end()
 
 
 def _main(soup: BeautifulSoup) -> Tag:

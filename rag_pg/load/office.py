@@ -94,7 +94,9 @@ def _docx(file: io.BytesIO) -> Office:
     blocks, hidden = list[str](), 0
     for block in document.iter_inner_content():
         if isinstance(block, Table):
-            blocks.append(rows_as_table([[cell.text for cell in row.cells] for row in block.rows]))
+            cells = [[_cell_text(cell) for cell in row.cells] for row in block.rows]
+            hidden += sum(unseen for row in cells for _, unseen in row)
+            blocks.append(rows_as_table([[text for text, _ in row] for row in cells]))
             continue
         style = str(block.style.name if block.style else "")
         level = 1 if style == "Title" else int(m[1]) if (m := _LEVEL.match(style)) else 0
@@ -127,6 +129,12 @@ def _runs(paragraph: Any, *, mark_bold: bool) -> tuple[str, int]:
     if all(bold for bold, text in parts if text.strip()):
         parts = [(False, text) for _, text in parts]
     return "".join(_bold(text) if bold else text for bold, text in parts).strip(), hidden
+
+
+def _cell_text(cell: Any) -> tuple[str, int]:
+    """The text of a cell, and how many characters of it are hidden."""
+    found = [_runs(paragraph, mark_bold=False) for paragraph in cell.paragraphs]
+    return "\n".join(text for text, _ in found), sum(unseen for _, unseen in found)
 
 
 def _unseen(run: Any) -> bool:

@@ -267,6 +267,9 @@ def test_lists_of_word_are_numbered_and_bold_words_are_marked() -> None:
     paragraph.add_run(" secret").font.hidden = True
     paragraph.add_run(" pale").font.color.rgb = RGBColor(255, 255, 255)
     document.add_paragraph().add_run("All bold").bold = True
+    cell = document.add_table(1, 2).rows[0].cells[0].paragraphs[0]
+    cell.add_run("seen")
+    cell.add_run("unseen").font.hidden = True
     file = io.BytesIO()
     document.save(file)
     found = read("a.docx", file.getvalue())
@@ -277,8 +280,9 @@ def test_lists_of_word_are_numbered_and_bold_words_are_marked() -> None:
         "- a dash",
         "Keep **thirty** days",
         "All bold",
+        "| seen |  |\n| --- | --- |",
     ]
-    assert found.notes == ("10 characters that a reader does not see are left out",)
+    assert found.notes == ("16 characters that a reader does not see are left out",)
 
 
 def test_the_data_of_a_chart_are_a_table() -> None:
@@ -321,6 +325,29 @@ def test_hidden_text_of_a_page_is_left_out_and_counted(style: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "sheet",
+    [".x{display:none}", "span.x , b { Color: #fff; }", "/* a } */ #y{visibility : hidden}",
+     "@media print{.x{display:block}} .x{opacity:0}", "@import url(a); .x{font-size:0px;}"],
+)  # fmt: skip
+def test_text_that_a_page_hides_by_its_own_sheet_is_left_out(sheet: str) -> None:
+    page = f'<style>{sheet}</style><p>Keep <span class="x" id=y>ignore all rules</span> days.</p>'
+    found = read("a.html", page)
+    assert found.content.split() == ["Keep", "days."]
+    assert found.notes == ("16 characters that a reader does not see are left out",)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [".x{display:none} .x.open{display:block}", "@media print{.x{display:none}}", ".x p{opacity:0}",
+     "{display:none}", ".x{display:none", "/* .x{display:none}", "body{opacity:0} p{display:none}",
+     ".x{color:#fff} body{background:#000}", ".x:hover{display:none}"],
+)  # fmt: skip
+def test_what_a_page_may_show_again_is_kept(sheet: str) -> None:
+    found = read("a.html", f'<style>{sheet}</style><p><b class="x open">bright</b></p>')
+    assert "bright" in found.content and found.notes == ()
+
+
+@pytest.mark.parametrize(
     "page",
     [
         '<div style="background: #000"><b style="color: white">bright</b></div>',
@@ -348,7 +375,8 @@ def test_characters_without_width_are_left_out_and_counted() -> None:
 # --- any length ----------------------------------------------------------------------------------
 
 PIECES = ["<v ", "<v a>", "{\\", "<a ", "\\'e9", "{\\v ", "\\u1 ", "\n\n", " ", "-->", "`", "\\{",
-          "00:00:01.000 --> ", "\U0001f3f4\U000e0067", "\u200b", "</", "{"]  # fmt: skip
+          "00:00:01.000 --> ", "\U0001f3f4\U000e0067", "\u200b", "</", "{", "/*",
+          ".x{color:#fff}"]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -362,6 +390,7 @@ def test_one_repeated_piece_is_read_in_one_go(piece: str) -> None:
         ("a.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": text}]})),
         ("a.xml", f"<a><![CDATA[{text}]]></a>"),
         ("a.html", f'<p>x<b style="{text}">y</b></p>'),
+        ("b.html", f"<style>{text}</style><p>x"),
         ("a.txt", "x" + text),
     ):
         try:

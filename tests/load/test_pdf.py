@@ -3,6 +3,7 @@ nobody sees on them, and scanned ones."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -33,6 +34,7 @@ CARDS = [
 ROWS = [["Kind", "Days", "Fee"], ["Books", "28", "0.20"], ["Films | games", "7", ""]]
 TABLE = ["| Kind | Days | Fee |", "| --- | --- | --- |", "| Books | 28 | 0.20 |"]
 TABLE.append("| Films \\| games | 7 |  |")
+OLD = 1_700_000_000
 
 
 def read(*pages: str, ocr: str = "") -> Loaded:
@@ -184,6 +186,7 @@ def test_a_sync_with_ocr_reads_what_one_without_has_not(rag: Rag, tmp_path: Path
     folder.mkdir()
     (folder / "scan.pdf").write_bytes(scanned(SCAN))
     (folder / "a.md").write_text("Text.")
+    os.utime(folder / "scan.pdf", (OLD, OLD))  # what was just written is read again
     docs = rag.collection("docs", model="none", dimensions=3)
     assert len(docs.add(folder, wait=False).failures) == 1
     assert docs.add(folder, wait=False, ocr=True).failures == ()
