@@ -7,7 +7,7 @@ a hit finds its part, as long as the parts are the same ones in the same order.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import fields, replace
@@ -60,6 +60,7 @@ SUMMED = {
 NAMED = {"document_at", "get_document", "get_documents", "get_original", "list_chunks"}
 ALIKE = ("model", "dimensions", "distance", "language", "fingerprint")
 MOST_FACETS = 1000  # values that rag.facets gives
+MOST_CANDIDATES = 10_000  # of each leg
 MOST_URIS = 500  # in a filter
 
 
@@ -278,7 +279,7 @@ class PartedDatabase(Database):
         not answer. Copies of a text are told by title, heading and content."""
         given = {name: value for name, value in options.items() if value is not None}
         limit, where = given.pop("limit", 10), given.pop("filter", {})
-        asked = {
+        asked: dict[str, Any] = {
             "collection": collection,
             "query": query,
             "embedding": embedding,
@@ -294,10 +295,28 @@ class PartedDatabase(Database):
             return hits, told
 
         told: list[str] = []
-        answers = self._living(ask, told)
+        while True:
+            told: list[str] = []
+            answers = self._living(ask, told)
+            fused = self._fused(asked, answers)
+            if boosts := given.get("boosts"):
+                fused = self._boosted(collection, fused, boosts)
+            kept = [*_kept(fused, given.get("duplicates"), given.get("per_document"))]
+            offset = given.get("offset", 0)
+            most = max(len(hits) for hits, _ in answers.values())
+            # What was taken out may have kept others from the list: then more are asked for.
+            if len(kept) >= offset + limit or len(fused) == len(kept) or most >= MOST_CANDIDATES:
+                break
+            asked["options"]["candidate_limit"] = min(MOST_CANDIDATES, 4 * most)
         told += (note for _, of_part in answers.values() for note in of_part)
         if notes is not None:
             notes += dict.fromkeys(told)
+        return kept[offset : offset + limit]
+
+    def _fused(
+        self, asked: Mapping[str, Any], answers: Mapping[int, tuple[list[Hit], list[str]]]
+    ) -> list[Hit]:
+        """The candidates of all parts, best first."""
         found = [
             replace(hit, chunk_id=self._outer(number, hit.chunk_id))
             for number, (hits, _) in answers.items()
@@ -307,11 +326,11 @@ class PartedDatabase(Database):
             lambda number, part: part.tuples(
                 ("hit_number", "score", "vector_rank", "keyword_rank"),
                 "_fuse_parts",
-                collection=collection,
-                query=query,
-                embedding=embedding,
-                limit=limit,
-                filter=where,
+                collection=asked["collection"],
+                query=asked["query"],
+                embedding=asked["embedding"],
+                limit=asked["limit"],
+                filter=asked["filter"],
                 options=asked["options"],
                 vector_ranks=[hit.vector_rank for hit in found],
                 vector_distances=[hit.vector_distance for hit in found],
@@ -319,17 +338,10 @@ class PartedDatabase(Database):
                 keyword_scores=[hit.keyword_score for hit in found],
             )
         )
-        fused = [
+        return [
             replace(found[i - 1], score=score, vector_rank=vector_rank, keyword_rank=keyword_rank)
             for i, score, vector_rank, keyword_rank in ranked
         ]
-        if boosts := given.get("boosts"):
-            fused = self._boosted(collection, fused, boosts)
-        if not given.get("duplicates"):
-            first = {(hit.title, hit.heading, hit.content): hit for hit in reversed(fused)}
-            fused = [h for h in fused if first[h.title, h.heading, h.content] is h]
-        offset = given.get("offset", 0)
-        return fused[offset : offset + limit]
 
     def _boosted(self, collection: str, hits: Sequence[Hit], boosts: object) -> list[Hit]:
         scores = {hit.chunk_id: hit.score for hit in hits}
@@ -612,6 +624,19 @@ class PartedDatabase(Database):
                 collection, {uri: state for uri, state in states.items() if homes[uri] == number}
             )
         )
+
+
+def _kept(hits: Sequence[Hit], duplicates: bool | None, per_document: int | None) -> Iterator[Hit]:
+    """Hits without those whose text stands above, and at most so many of a document."""
+    texts: set[tuple[str, str, str]] = set()
+    counts: Counter[UUID] = Counter()
+    for hit in hits:
+        text = hit.title, hit.heading, hit.content
+        if text not in texts or duplicates:
+            texts.add(text)
+            counts[hit.document_id] += 1
+            if per_document is None or counts[hit.document_id] <= per_document:
+                yield hit
 
 
 def _summed(of_parts: Sequence[CollectionStats]) -> CollectionStats:

@@ -11,7 +11,10 @@ DECLARE
     _request rag.search_arguments := rag._check_search_arguments(_search_part.collection,
         _search_part.query_text, _search_part.query_embedding, _search_part.result_limit,
         _search_part.metadata_filter, _search_part.options);
+    _query rag.keyword_query := rag._request_words(_request);
+    _found record;
 BEGIN
+    PERFORM rag._clear_notes();
     IF expected_space IS NOT NULL THEN
         PERFORM rag._assert_active_space(_search_part.collection, expected_space);
     END IF;
@@ -24,20 +27,26 @@ BEGIN
             (rag._active_space(_request.collection_id)).distance
         USING ERRCODE = 'RG004', HINT = 'make a space with distance cosine: rag.create_space';
     END IF;
-    _request.candidate_limit := least(10000, greatest(_request.candidate_limit,
-        _request.result_offset + _request.result_limit));
-    _request.result_limit := _request.candidate_limit;
-    _request.result_offset := 0;
-    _request.boosts := '[]';
-    RETURN QUERY SELECT h.* FROM rag._search_hits(_request) AS h;
+    SELECT array_agg(c.chunk_id) AS ids, array_agg(c.vector_rank) AS vector_ranks,
+        array_agg(c.vector_distance) AS distances, array_agg(c.keyword_rank) AS keyword_ranks,
+        array_agg(c.keyword_score) AS keyword_scores, array_agg(0::double precision) AS scores
+    INTO _found
+    FROM rag._collect_candidates(_request, _query, least(10000, greatest(_request.candidate_limit,
+        _request.result_offset + _request.result_limit))) AS c;
+    PERFORM rag._note_fuzzy(_query, _found.ids);
+    RETURN QUERY
+    SELECT h.*
+    FROM rag._make_hits(_request.collection_id, _found.ids, _found.scores, _found.vector_ranks,
+        _found.distances, _found.keyword_ranks, _found.keyword_scores) AS h;
 END
 $$;
 
 COMMENT ON FUNCTION rag._search_part IS
-$$The candidates of one part of a corpus, by its own scores, which are not those of the others:
-each is relative to the best keyword score of its part. rag._fuse_parts scores them anew.
+$$The candidates of both legs in one part of a corpus, without scores: a fused one would be relative
+to the best keyword score of this part. rag._fuse_parts scores those of all parts.
 
-options: the other arguments of rag.search. Boosts are for what is fused (rag._boost_part).
+options: the other arguments of rag.search; boosts (rag._boost_part), copies and per_document are for
+what is fused.
 Circle: client.$$;
 
 
