@@ -294,7 +294,6 @@ class PartedDatabase(Database):
             hits = part._hits("_search_part", {**asked, "expected_space": own}, told)
             return hits, told
 
-        told: list[str] = []
         while True:
             told: list[str] = []
             answers = self._living(ask, told)
