@@ -24,7 +24,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
+.PHONY: help install load lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
 	test-langchain test-frameworks test-web test-stores test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
@@ -134,6 +134,9 @@ wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo
 
 bench-%: $(VENV)/.bench ## a measurement, bench-jobs runs bench/jobs.py: its first lines say what of (most need RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/$(subst -,_,$*).py $(ARGS)
+
+load: $(VENV)/.test ## 200 clients over PgBouncer at 50 and 80 % of what the machine sustains, ten minutes each, while a worker, the pooler and the standby are killed
+	$(BIN)/python bench/open_load.py $(ARGS)
 
 docker-up: docker/secrets/db_password ## PostgreSQL and a worker in containers, from images that are pulled and built
 	docker compose -f docker/compose.yaml up --build -d

@@ -21,17 +21,20 @@ from rag_pg.db.connect import connect
 SERVERS = 3  # server connections for all clients together
 
 
-@contextmanager
-def transaction_pooler(dsn: str) -> Iterator[str]:
-    """Start one, and give the connection string through it."""
-    program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
-    if program is None:
-        pytest.skip("no engine: needs PgBouncer: apt-get install pgbouncer")
+def program() -> str | None:
+    """PgBouncer, None: it is not here."""
+    return shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+
+
+def configured(
+    dsn: str, folder: Path, *, servers: int, clients: int, seconds: int = 120
+) -> tuple[list[str], str]:
+    """Write what one before a server needs into a folder; return its command and the connection
+    string through it. seconds: for which a query waits for a server."""
     given = conninfo_to_dict(dsn)
     target = " ".join(
         f"{k}={given[k]}" for k in ("host", "port", "user", "password") if given.get(k)
     )
-    folder = Path(tempfile.mkdtemp(prefix="rag-pgb-"))
     folder.chmod(0o777)  # under root it runs as another user
     (folder / "ini").write_text(
         f"""[databases]
@@ -42,20 +45,30 @@ unix_socket_dir = {folder}
 listen_port = 6543
 auth_type = any
 pool_mode = transaction
-default_pool_size = {SERVERS}
-max_client_conn = 200
+default_pool_size = {servers}
+max_client_conn = {clients}
+server_login_retry = 1
+query_wait_timeout = {seconds}
 """,
         encoding="utf-8",
     )
     socket = Path(str(given.get("host") or "/nowhere"))  # its folder may be closed to others
     owner = socket.owner() if socket.is_dir() else "nobody"
     user = ["-u", owner] if os.geteuid() == 0 else []
-    process = subprocess.Popen(
-        [program, "-q", *user, str(folder / "ini")], stderr=subprocess.PIPE, text=True
-    )
     pooled = make_conninfo(
         host=str(folder), port=6543, user=given.get("user"), dbname=given["dbname"]
     )
+    return [program() or "pgbouncer", "-q", *user, str(folder / "ini")], pooled
+
+
+@contextmanager
+def transaction_pooler(dsn: str) -> Iterator[str]:
+    """Start one, and give the connection string through it."""
+    if program() is None:
+        pytest.skip("no engine: needs PgBouncer: apt-get install pgbouncer")
+    folder = Path(tempfile.mkdtemp(prefix="rag-pgb-"))
+    command, pooled = configured(dsn, folder, servers=SERVERS, clients=200)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: process.poll() is not None or is_up(pooled))
         assert process.poll() is None, process.stderr and process.stderr.read()
