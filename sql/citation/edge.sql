@@ -390,7 +390,7 @@ BEGIN
             OR rag._is_mark(_parts[3])
             -- of numbers that are one character only raised ones are marks of notes: not those of
             -- formulas, fractions, circled ones
-            OR strpos(_shape, E'\x03^') > 0
+            OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0
                 AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
                 AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0);
     END IF;

@@ -209,7 +209,8 @@ BEGIN
             -- NFKD makes a space with an accent of one that stands alone
             _text := regexp_replace(_text, E'([\\u00A8\\u00AF\\u00B8\\u02D8-\\u02DD\\u037A\\u0384'
                 '\\u0385\\u1FBD\\u1FBF-\\u1FC1\\u1FCD-\\u1FCF\\u1FDD-\\u1FDF\\u1FED\\u1FEE'
-                '\\u1FFD\\u1FFE\\u2017\\u203E\\uFE49-\\uFE4C\\uFFE3])', E'\\uFDD0\\1', 'g');
+                '\\u1FFD\\u1FFE\\u2017\\u203E\\u309B\\u309C\\uFE49-\\uFE4C\\uFFE3])',
+                E'\\uFDD0\\1', 'g');
         END IF;
         _text := replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'),
             E'\uFDD0 ', E'\uFDD0');

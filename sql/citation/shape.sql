@@ -232,7 +232,8 @@ BEGIN
         'N', 'g');
     IF strpos(_shape, E'\u3099') + strpos(_shape, E'\u309A') > 0 THEN
         -- Katakana, which make words, with the mark of its voice
-        _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE])[\\u3099\\u309A]', E'\\1', 'g');
+        _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE\\uFDD0])[\\u3099\\u309A]',
+            E'\\1', 'g');
     END IF;
     RETURN regexp_replace(_shape, rag._unspaced_letter(), 'U', 'g');
 END
