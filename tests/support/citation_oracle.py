@@ -27,7 +27,8 @@ UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # where a quotation e
 STOP = r" ?(?:of|and|in|the|for|by|on|at|was|is|with|from|no)\b"
 WORDS = (r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d", r"\b(?:chf|eur|usd|gbp|rs) \d", r"\d(?:'| ?\")",
          r"(?<!\d)\d{1,3} (?:to|à|a|o|or|of|by|x|·|:) \d", r"(?:§|\bminus) ?\d",
-         r"[不未無无没非第] ?\w", r"(?<!\S)[.!]\w", r"\w[)\]}]+\d", r"\d ?[xˣⅹ] ?\d", r"\d ?[%°] ?\d+ ?['\"%]")
+         r"[不未無无没非第] ?\w", r"(?<!\S)[.!]\w", r"\w[)\]}]+\d", r"\d ?[xˣⅹ] ?\d",
+         r"\d ?[%°] ?\d+ ?['\"%]")
 
 
 @cache
@@ -44,7 +45,8 @@ def kind(c: str) -> str:
 
 
 def is_parted(before: str, after: str) -> bool:
-    return {kind(before), kind(after)} <= {*"ulmvhsj"} and not re.search(r"[!-@[-`{-~]", before + after)
+    edges = before + after
+    return {*map(kind, edges)} <= {*"ulmvhsj"} and not re.search(r"[!-@[-`{-~]", edges)
 
 
 def form(text: str) -> str:
