@@ -45,8 +45,8 @@ COMMENT ON FUNCTION rag._search_part IS
 $$The candidates of both legs in one part of a corpus, without scores: a fused one would be relative
 to the best keyword score of this part. rag._fuse_parts scores those of all parts.
 
-options: the other arguments of rag.search; boosts (rag._boost_part), copies and per_document are for
-what is fused.
+options: the other arguments of rag.search; boosts (rag._boost_part), copies and per_document are
+for what is fused.
 Circle: client.$$;
 
 

@@ -49,7 +49,7 @@ def _add(add_route: Callable[..., None], method: str, path: str, call: str, *wit
             fields[one.name] = (_read(kinds[one.name]), default)
     objects = [one for one in fields if method == "GET" and Mapping in _origins(kinds.get(one))]
     fields |= dict.fromkeys(objects, (str | None, None))
-    base, place = (BaseModel, Query()) if method == "GET" else (Body, InBody())
+    base, source = (BaseModel, Query()) if method == "GET" else (Body, InBody())
     model = create_model(re.sub(r"\W|_", "", name.title()), __base__=base, **fields)
 
     async def answer(asked: Asked, given: Any, **more: Any) -> Response:
@@ -61,7 +61,7 @@ def _add(add_route: Callable[..., None], method: str, path: str, call: str, *wit
         found = await asked.until_gone(attrgetter(name)(owner)(**values))
         return answered(Count(count=found) if result is int else found)
 
-    taken = {"asked": Asked, "given": Annotated[model, place]}
+    taken = {"asked": Asked, "given": Annotated[model, source]}
     taken |= {one: Annotated[kinds[one], Path()] for one in in_path}
     parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
     parameters = [parameter(one, annotation=kind) for one, kind in taken.items()]
