@@ -206,6 +206,7 @@ class Histories(RuleBasedStateMachine):
         return (answer.text, answer.found, list(answer.citations), answer.strategy), answer.cached
 
 
+@pytest.mark.minutes
 @pytest.mark.longer
 def test_a_history_never_meets_what_was_kept_before_a_change(
     new_database: Callable[..., str], template: str

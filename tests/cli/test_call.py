@@ -135,6 +135,7 @@ def test_every_public_function_is_called_with_values_and_with_nulls(world: str) 
     assert len(answered) > len(functions) / 2
 
 
+@pytest.mark.minutes
 def test_the_role_with_the_fewest_rights_reads_about_all_and_is_refused_in_one_line(
     cli: Cli, world: str, stranger: str
 ) -> None:
@@ -272,6 +273,7 @@ def test_help_tells_arguments_result_and_an_example(cli: Cli) -> None:
     assert cli("--find", "xyzzy").stdout == ""
 
 
+@pytest.mark.minutes
 def test_every_function_is_described_at_80_columns(world: str) -> None:
     widest: dict[str, int] = {}
     with Rag(world) as rag, pytest.MonkeyPatch.context() as patch:

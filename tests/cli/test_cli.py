@@ -416,6 +416,7 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
     assert [hit["uri"] for hit in found] == ["source-backup"]
 
 
+@pytest.mark.minutes
 def test_another_model_is_built_compared_activated_and_rolled_back(
     cli: Run, handbook: Path, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from fakes import HashEmbedder, ScriptedLLM
 
 from rag_pg import Rag, Settings
 from rag_pg.client import Collection
+from rag_pg.db import name_of
 from rag_pg.errors import (
     CollectionMismatch,
     DatabaseUnavailable,
@@ -51,15 +52,36 @@ def dsns(new_database: Callable[..., str], template: str) -> list[str]:
     return [new_database(template) for _ in range(3)]
 
 
+@pytest.fixture(scope="module")
+def filled(
+    new_database: Callable[..., str],
+    template: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> list[str]:
+    """Names of databases with 120 documents: all in the first, dealt over the others."""
+    dsns = [new_database(template) for _ in range(4)]
+    for parts in (dsns[0], dsns[1:]):
+        with open_rag(parts, tmp_path_factory.mktemp("home")) as rag:
+            docs = rag.collection("docs", model="hash:32")
+            assert docs.add(iter(documents(120))).added == 120
+    return [name_of(dsn) for dsn in dsns]
+
+
 @pytest.fixture
-def whole(rag: Rag, dsns: list[str], tmp_path: Path) -> Iterator[tuple[Collection, Collection]]:
-    """A corpus of 120 documents in one collection, and in three parts."""
-    every = documents(120)
-    with open_rag(dsns, tmp_path) as parted:
-        collections = [r.collection("docs", model="hash:32") for r in (rag, parted)]
-        for docs in collections:
-            assert docs.add(iter(every)).added == 120
-        yield collections[0], collections[1]
+def parts(new_database: Callable[..., str], filled: list[str]) -> list[str]:
+    return [new_database(name) for name in filled[1:]]
+
+
+@pytest.fixture
+def whole(
+    new_database: Callable[..., str], filled: list[str], parts: list[str], tmp_path: Path
+) -> Iterator[tuple[Collection, Collection]]:
+    """The corpus in one collection, and in three parts."""
+    with (
+        open_rag(new_database(filled[0]), tmp_path) as one,
+        open_rag(parts, tmp_path) as parted,
+    ):
+        yield one.get_collection("docs"), parted.get_collection("docs")
 
 
 def queries(count: int) -> list[str]:
@@ -171,11 +193,11 @@ def test_a_hit_leads_to_its_part(whole: tuple[Collection, Collection]) -> None:
 
 
 def test_a_document_stays_in_its_part_when_there_are_more_of_them(
-    whole: tuple[Collection, Collection], dsns: list[str], dsn: str, tmp_path: Path
+    whole: tuple[Collection, Collection], parts: list[str], dsn: str, tmp_path: Path
 ) -> None:
     second = Rag(dsn, schema="second", settings=Settings(home=tmp_path))
     second.upgrade()
-    with open_rag([*dsns, second], tmp_path) as rag:
+    with open_rag([*parts, second], tmp_path) as rag:
         docs = rag.collection("docs", model="hash:32")
         changed = [{**one, "content": f"{one['content']} changed"} for one in documents(120)]
         assert docs.add(iter(changed)).added == 120
@@ -220,9 +242,9 @@ def test_a_quote_of_another_part_is_misattributed_and_one_of_none_fabricated(
 
 
 def test_a_part_that_is_gone_is_noted_and_the_others_answer(
-    whole: tuple[Collection, Collection], dsns: list[str], tmp_path: Path
+    whole: tuple[Collection, Collection], parts: list[str], tmp_path: Path
 ) -> None:
-    with open_rag([NOWHERE, *dsns[1:]], tmp_path) as rag:
+    with open_rag([NOWHERE, *parts[1:]], tmp_path) as rag:
         docs = rag.get_collection("docs")
         hits = docs.search("w1 w2")
         assert len(hits) == 10 and {hit.chunk_id % 3 for hit in hits} == {1, 2}
@@ -238,13 +260,14 @@ def test_a_part_that_is_gone_is_noted_and_the_others_answer(
         open_rag([NOWHERE, NOWHERE], tmp_path).open()
 
 
+@pytest.mark.minutes
 def test_a_part_that_takes_too_long_is_noted(
-    whole: tuple[Collection, Collection], dsns: list[str], tmp_path: Path
+    whole: tuple[Collection, Collection], parts: list[str], tmp_path: Path
 ) -> None:
-    with open_rag(dsns, tmp_path, part_timeout=3) as rag:
+    with open_rag(parts, tmp_path, part_timeout=20) as rag:
         docs = rag.get_collection("docs")
         assert docs.search("w1").notes == ()
-        with psycopg.connect(dsns[1]) as blocker:
+        with psycopg.connect(parts[1]) as blocker:
             blocker.execute("LOCK TABLE rag.chunks")
             hits = docs.search("w1 w2")
             assert {hit.chunk_id % 3 for hit in hits} == {0, 2}

@@ -165,6 +165,7 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
         Database(dsn).open()
 
 
+@pytest.mark.minutes
 def test_two_programs_of_one_version_do_not_install_in_turn(
     dsn: str, connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:

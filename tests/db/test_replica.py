@@ -142,6 +142,7 @@ def replayed(primary: Connection, reader: Connection) -> bool:
     return outcome[0]
 
 
+@pytest.mark.minutes
 def test_no_search_of_a_standby_ends_for_what_its_primary_drops(
     folder: Path, primary_dsn: str
 ) -> None:

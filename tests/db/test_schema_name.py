@@ -105,6 +105,7 @@ def tenant(several: str) -> Iterator[str]:
                 connection.execute(f'DROP OWNED BY "{role}" CASCADE; DROP ROLE "{role}"'.encode())
 
 
+@pytest.mark.minutes
 def test_a_role_has_its_rights_in_one_alone(several: str, tenant: str, tmp_path: Path) -> None:
     for name in NAMES:
         with opened(several, name, tmp_path) as rag:
@@ -123,6 +124,7 @@ def test_a_role_has_its_rights_in_one_alone(several: str, tenant: str, tmp_path:
         assert [info.name for info in rag.collections()] == ["docs"]
 
 
+@pytest.mark.minutes
 def test_pgvector_may_lie_in_another_of_them(new_database: Callable[..., str]) -> None:
     dsn = new_database()
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -165,6 +167,7 @@ def test_the_command_line_and_the_environment_name_it(
         rag.get_collection("docs")
 
 
+@pytest.mark.minutes
 def test_its_functions_for_the_web_are_its_own(several: str) -> None:
     for name in ("legal", "rag"):
         assert "search" in schema.make_api(several, schema=name)

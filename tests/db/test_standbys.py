@@ -358,7 +358,9 @@ def drill(dsn: str, standby: str, folder: Path) -> None:
         assert failed == []
         # A worker whose reply was lost as it took jobs cannot give them back: their leases end.
         with psycopg.connect(standby, autocommit=True) as connection:
-            connection.execute("UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL")
+            connection.execute(
+                "UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL"
+            )
         rag.worker().drain()
         listed = [document.uri for document in rag.get_collection("c").list()]
         assert len(listed) == len(set(listed))

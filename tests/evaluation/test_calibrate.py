@@ -243,6 +243,7 @@ def stored(docs: Collection) -> Calibration:
     return found
 
 
+@pytest.mark.minutes
 def test_a_calibrated_collection_tells_how_sure_its_answers_are(docs: Collection) -> None:
     found = stored(docs)
     assert (found.set_name, found.question_count, found.answerable_count) == ("faq", 208, 104)
@@ -289,6 +290,7 @@ def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
 # --- with a reranker ------------------------------------------------------------------------------
 
 
+@pytest.mark.minutes
 def test_a_calibration_with_a_reranker_is_applied_where_the_same_one_is_asked(
     docs: Collection,
 ) -> None:
@@ -335,6 +337,7 @@ def judge_of() -> ScriptedLLM:
     return ScriptedLLM(reply, name="judge")
 
 
+@pytest.mark.minutes
 def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     rag: Rag, docs: Collection
 ) -> None:

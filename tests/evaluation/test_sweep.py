@@ -211,6 +211,7 @@ def test_a_sweep_refuses_what_it_cannot_measure(rag: Rag, docs: Collection) -> N
     assert rag.evaluation.runs.list() == []
 
 
+@pytest.mark.minutes
 def test_techniques_are_measured_and_those_that_cannot_be_say_why(
     rag: Rag, docs: Collection
 ) -> None:

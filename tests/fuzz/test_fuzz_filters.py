@@ -61,6 +61,7 @@ def fuzz_dsn(new_database: Any, template: str) -> str:
     return str(new_database(template))
 
 
+@pytest.mark.minutes
 def test_every_function_finds_what_a_filter_says(fuzz_dsn: str) -> None:
     def searches(seed: int) -> None:
         rows = examples(seed, metadata, 60)

@@ -97,6 +97,7 @@ def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
     assert {d.state for d in rag.collection("docs").list()} == {"ready"}
 
 
+@pytest.mark.minutes
 def test_an_add_that_was_killed_twice_is_done_by_the_third(
     add: Callable[[float], "subprocess.Popen[str]"], connection: Connection, rag: Rag
 ) -> None:

@@ -60,6 +60,7 @@ def running(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
         raise errors[0]
 
 
+@pytest.mark.minutes
 def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Connection) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 24, "overlap": 0})
     docs.add(*(document(n, 0) for n in range(DOCUMENTS)))
@@ -125,6 +126,7 @@ def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Co
     assert connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
 
 
+@pytest.mark.minutes
 def test_documents_stay_searchable_while_they_are_cut_anew(
     rag: Rag, connection: Connection
 ) -> None:

@@ -121,7 +121,10 @@ def seen(docs: Collection, chance: random.Random) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.parametrize(
+    "kind",
+    [k if k == "auto" else pytest.param(k, marks=pytest.mark.minutes) for k in SETTINGS],
+)
 def test_searches_of_an_imported_collection_are_those_of_its_source(
     kind: str, dsn: str, new_database: Callable[..., str], template: str, tmp_path: Path
 ) -> None:

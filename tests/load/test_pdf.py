@@ -180,6 +180,7 @@ def test_without_ocr_or_its_program_a_scan_says_how_it_is_read(
         load_bytes("a.pdf", pdf_of(""), ocr="english")
 
 
+@pytest.mark.minutes
 def test_a_sync_with_ocr_reads_what_one_without_has_not(rag: Rag, tmp_path: Path) -> None:
     need_tesseract()
     folder = tmp_path / "in"

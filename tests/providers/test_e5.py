@@ -69,6 +69,7 @@ def tokenizer(cache_dir: Path) -> Unigram:
     return Unigram.read(weights.repacked(cache_dir, None)[1])
 
 
+@pytest.mark.minutes
 def test_vectors_equal_those_of_the_models_own_engine(e5: E5) -> None:
     found = np.concatenate([e5.embed_documents(TEXTS), e5.embed_queries(TEXTS)])
     cosines = (found * RECORDED).sum(axis=1) / np.linalg.norm(RECORDED, axis=1)
@@ -99,6 +100,7 @@ def test_the_passage_that_answers_is_nearest(
     assert int((vectors @ e5.embed_query(question)).argmax()) == nearest
 
 
+@pytest.mark.minutes
 def test_tokens_equal_those_of_the_library(data: DataFile, tokenizer: Unigram) -> None:
     """The same pieces in `tokenizers`, whose normaliser is Unicode's NFKC but for a few."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -186,6 +188,7 @@ def test_nothing_of_the_package_is_executed(cache_dir: Path) -> None:
     assert weights.PACKAGE not in sys.modules
 
 
+@pytest.mark.minutes
 def test_a_collection_of_another_language_takes_e5_where_it_is(
     rag: Rag, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -137,6 +137,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 # --- vectors -------------------------------------------------------------------------------------
 
 
+@pytest.mark.minutes
 @pytest.mark.libraries
 @pytest.mark.longer
 def test_minilm_equals_sentence_transformers(
@@ -325,6 +326,7 @@ except ModelUnavailable as exc:
         assert way in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.minutes
 def test_processes_that_convert_at_once_leave_one_good_file(tmp_path: Path) -> None:
     code = f"""
 import pathlib

@@ -80,7 +80,7 @@ def has(document: dict[str, Any], word: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "words_alone", "every", "refused_at_most", "answered_at_most"),
     [
-        pytest.param(FIRST, False, 3, 1, 1, id="meaning, a third"),
+        pytest.param(FIRST, False, 3, 1, 1, id="meaning, a third", marks=pytest.mark.minutes),
         pytest.param(FIRST, False, 1, 3, 2, id="meaning", marks=pytest.mark.minutes),
         pytest.param(FIRST, True, 3, 5, 2, id="words alone, a third"),
         pytest.param(FIRST, True, 1, 12, 4, id="words alone", marks=pytest.mark.minutes),

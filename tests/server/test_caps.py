@@ -200,6 +200,7 @@ class Calls:
         return ""
 
 
+@pytest.mark.minutes
 @pytest.mark.longer
 @pytest.mark.parametrize("cap", CAPS)
 def test_no_answer_is_above_its_cap(vast: Rag, cap: int) -> None:
@@ -262,6 +263,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.minutes
 @pytest.mark.longer
 @settings(max_examples=tries(40, 15))
 @given(st.lists(st.dictionaries(st.sampled_from("abcdef"), json_values), max_size=30))

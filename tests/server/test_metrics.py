@@ -151,6 +151,7 @@ def test_a_worker_without_its_database_says_so(busy: Rag) -> None:
     assert (status, "cannot be asked" in text, "secret" in text) == (503, True, False)
 
 
+@pytest.mark.minutes
 def test_processes_of_a_service_tell_what_all_of_them_have_timed(busy: Rag) -> None:
     def searches(url: str) -> float:
         samples = read(get(f"{url}/metrics")[1]).get("rag_pg_http_request_seconds_count", [])

@@ -184,6 +184,7 @@ def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
     )  # fmt: skip
 
 
+@pytest.mark.minutes
 def test_a_worker_is_traced_by_the_standard_variables(rag: Rag) -> None:
     rag.collection("texts", model="minilm")
     rag.database.with_settings({"rag.traceparent": PARENT}).put_documents(
@@ -196,6 +197,7 @@ def test_a_worker_is_traced_by_the_standard_variables(rag: Rag) -> None:
     assert (stored.service, stored.trace) == ("ours", PARENT.split("-")[1])
 
 
+@pytest.mark.minutes
 def test_the_service_goes_on_with_the_trace_of_its_caller(rag: Rag) -> None:
     docs = rag.collection("own", model="own", dimensions=3)
     docs.add_chunks([{"uri": "a", "content": "red fish", "embedding": [1, 0, 0]}])

@@ -112,6 +112,7 @@ def test_the_openai_client_chats_whole_and_streamed(client: OpenAI, model: FakeO
         assert stream.get_final_completion().choices[0].message.content == message.content
 
 
+@pytest.mark.minutes
 def test_what_an_answer_used_counts_for_the_limits_of_its_key(
     notes: Rag, model: FakeOpenAI
 ) -> None:
@@ -183,6 +184,7 @@ def test_tasks_of_open_webui_are_answered_without_search_and_model(
     assert model.requests == []
 
 
+@pytest.mark.minutes
 def test_a_helper_model_does_the_tasks_of_open_webui_where_one_is_set(
     notes: Rag, model: FakeOpenAI
 ) -> None:
@@ -283,6 +285,7 @@ def test_an_answer_that_was_accepted_is_finished_while_the_service_stops(notes: 
     assert service.process.returncode in (0, -15)
 
 
+@pytest.mark.minutes
 def test_several_processes_serve_one_address(notes: Rag) -> None:
     with running(notes, "--processes", "2") as service:
         search = {"collection": "notes", "query": "valve"}

@@ -93,6 +93,7 @@ def test_a_program_is_a_server_and_gets_no_secrets(program: McpTools) -> None:
     assert found == ["yes", "not set"]
 
 
+@pytest.mark.minutes
 def test_a_connection_that_broke_is_made_anew(program: McpTools) -> None:
     tools = tools_of(program)
     first = tools["process"].run()
@@ -110,6 +111,7 @@ def is_up(port: int) -> bool:
         return not mcp_tools(server, set())[1]
 
 
+@pytest.mark.minutes
 def test_a_server_over_http_is_called() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

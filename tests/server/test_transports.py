@@ -109,6 +109,7 @@ async def everything(client: Client) -> dict[str, Any]:
     }
 
 
+@pytest.mark.minutes
 def test_stdio_and_http_show_what_memory_shows_in_both_eras(notes: Rag, tmp_path: Path) -> None:
     server = make_server(notes, collections=["notes"])
     wanted = {mode: with_client(server, everything, mode=mode) for mode in MODES}
@@ -156,6 +157,7 @@ async def with_key(url: str, mode: str) -> dict[str, Any]:
         return await everything(client)
 
 
+@pytest.mark.minutes
 def test_only_hosts_and_origins_that_are_allowed_are_served(notes: Rag) -> None:
     with http_server(
         notes, "--http", "0.0.0.0:0", "--allowed-host", "rag.example.com", "--no-key"
@@ -198,6 +200,7 @@ def test_what_a_server_may_not_be_is_told_in_one_line(notes: Rag, tmp_path: Path
         assert told in refused(notes, tmp_path, *options)
 
 
+@pytest.mark.minutes
 def test_nothing_but_the_protocol_is_on_stdout(notes: Rag) -> None:
     """Also where a library prints, and where a line is no message."""
     lines = [

@@ -27,6 +27,7 @@ def cli(rag: Rag, dsn: str, tmp_path: Path) -> Cli:
     return lambda *arguments: command_line.run(*arguments, environment=environment, cwd=tmp_path)
 
 
+@pytest.mark.minutes
 def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -> None:
     entries = [
         {"id": f"q{n}", "question": f"word{n} bird", "relevant": [f"d{n}"],

@@ -406,6 +406,7 @@ def test_a_table_is_checked_by_the_layouts_that_adopt_knows(connection: Connecti
     assert checks("public.own", "body")["vectors of the table"][3]["void"] == 1
 
 
+@pytest.mark.minutes
 def test_the_command_prints_what_is_hidden_as_escapes_and_exits_with_1(
     connection: Connection, dsn: str, tmp_path: Path
 ) -> None:

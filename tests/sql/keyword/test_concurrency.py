@@ -139,6 +139,7 @@ def small_blocks(keyword_dsn: str) -> Iterator[str]:
         yield keyword_dsn
 
 
+@pytest.mark.minutes
 def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exact(
     small_blocks: str,
 ) -> None:

@@ -100,6 +100,7 @@ VARIANTS = st.lists(
 )
 
 
+@pytest.mark.minutes
 @settings(max_examples=40)
 @given(VARIANTS, st.data())
 def test_the_fused_list_equals_the_fusion_of_single_searches(

@@ -75,6 +75,7 @@ def test_mean_and_spread_are_those_of_all_pairs(connection: Connection) -> None:
     assert measured(connection, "c") == pytest.approx((pairs.mean(), pairs.std(ddof=1)), abs=1e-3)
 
 
+@pytest.mark.minutes
 def test_a_large_space_is_measured_by_a_sample(connection: Connection) -> None:
     vectors = made(700)
     fill(connection, "c", vectors)

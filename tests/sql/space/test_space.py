@@ -494,6 +494,7 @@ def test_a_changed_chunking_cuts_again_and_keeps_what_stays_the_same(
 # --- editing
 
 
+@pytest.mark.minutes
 def test_editing_one_document_in_a_hundred_embeds_only_what_changed(
     rag: Rag, models: dict[str, HashEmbedder], connection: Connection
 ) -> None:
