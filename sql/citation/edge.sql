@@ -122,25 +122,6 @@ $$Whether a quotation, in its form, ends with a date or a year that says so (yea
 31.12.2020): no word behind it is its unit.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parts_range(edge text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN edge ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
-    '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
-    '|(?:between|zwischen|entre|между) [^ ]+'
-    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
-    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
-    -- no year
-    '|(?:^|[^0-9])[0-9]{1,3}(?: out)?(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
-    '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
-    '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
-    ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])');
-
-COMMENT ON FUNCTION rag._parts_range IS
-$$Whether the character 3 parts a range in words (5 to 10, between 5 and 10), a product or a share
-(5 x 10, 5 by 10, 5 of 10) or an amount of two units (5 h 30 min) of a form.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._parts_token(shape text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -162,7 +143,7 @@ what is struck out; in a divided word; beside a bracket in a word; between figur
 its sign, per cent, currency or power; (5) is -5.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parts_words(form text)
+CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
@@ -175,8 +156,21 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
     '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
-    -- an ordinal of Chinese, a section, a sign in words; ca n''t
-    '|(?:§|minus|минус) ?\x03 ?[0-9]|第 ?\x03|\x03 n?''t(?:[^a-z]|$)'
+    -- a section, a sign in words
+    '|(?:§|minus|минус) ?\x03 ?[0-9]');
+
+COMMENT ON FUNCTION rag._parts_figures IS
+$$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
+between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
+min), a section, a sign in words.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_words(form text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
+    -- ca n''t; an ordinal of Chinese
+    AND form ~ (E'\x03 n?''t(?:[^a-z]|$)|第 ?\x03'
     -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
     '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
     '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49'
@@ -184,9 +178,8 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     ' ?\x03[^\x01-\x40\u3001-\u3011\u3014-\u301F]');
 
 COMMENT ON FUNCTION rag._parts_words IS
-$$Whether the character 3 parts in a form what words make one: a range (5 to 10, between 5 and 10),
-a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30 min), a section, an
-ordinal of Chinese, a sign in words, a negation and what it negates.$$;
+$$Whether the character 3 parts in a form what words make one: a short form (ca n't), an ordinal of
+Chinese, a negation and what it negates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._currencies()
@@ -375,8 +368,8 @@ BEGIN
             -- ,5 is a number, and 5' are feet
             OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
             OR strpos(_shape, E'0\x03''') > 0
-            OR strpos(_shape, '0') > 0
-                AND rag._parts_amount(right(_before, 16), left(_slice, 16))
+            OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
+                OR rag._parts_amount(right(_before, 16), left(_slice, 16)))
             OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(_parts[2]) THEN
             RETURN false;
         END IF;
@@ -385,8 +378,8 @@ BEGIN
         _edge := right(_parts[2], 24) || E'\x03' || left(_parts[3], 24);
         _shape := rag._quote_shape(_edge);
         RETURN NOT (rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
-            OR strpos(_shape, '0') > 0
-                AND rag._parts_amount(right(_slice, 16), left(_after, 16))
+            OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
+                OR rag._parts_amount(right(_slice, 16), left(_after, 16)))
             OR rag._is_mark(_parts[3])
             -- of numbers that are one character only raised ones are marks of notes: not those of
             -- formulas, fractions, circled ones

@@ -217,7 +217,9 @@ BEGIN
         IF _text ~ E'[\\u0E01-\\u0EFF\\u1000-\\u11FF\\u1780-\\u17DD\\u3005-\\u9FFF\\uA9E0-\\uAA7F'
             '\\uF900-\\uFAFF\\U00020000-\\U000323AF]' THEN
             _text := regexp_replace(_text,
-                '(?<=' || rag._unspaced_letter() || E')[\\x09-\\x20]+(?![\\x09-\\x20\x03-])'
+                -- Katakana, which make words, are none, whatever the mark of their voice
+                '(?<=' || rag._unspaced_letter() || E')(?<![\\u30A1-\\u30FE][\\u3099\\u309A])'
+                '[\\x09-\\x20]+(?![\\x09-\\x20\x03-])'
                 '|(?<![\\x09-\\x20\x03-])[\\x09-\\x20]+(?=' || rag._unspaced_letter()
                 || E')|(?<=[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF])[\\x09-\\x20]+'
                 '(?=[\\u3099\\u309A\\u30A1-\\u30FA\\u30FC-\\u30FF])'

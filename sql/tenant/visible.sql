@@ -43,18 +43,27 @@ BEGIN
     END IF;
     _tenants := rag._tenants_of(session_user);
     IF _tenants IS NULL THEN
-        _tenants := CASE WHEN _by_own_rights OR EXISTS (SELECT FROM rag.access_grants AS g
-                JOIN pg_roles AS r ON r.rolname = g.role_name
-                WHERE pg_has_role(session_user, r.oid, 'MEMBER'))
-            THEN '{*}' ELSE '{}' END;
+        IF _by_own_rights THEN  -- apart: an expression that reads a table is begun at each call
+            _tenants := '{*}';
+        ELSIF EXISTS (SELECT FROM rag.access_grants AS g
+            JOIN pg_roles AS r ON r.rolname = g.role_name
+            WHERE pg_has_role(session_user, r.oid, 'MEMBER')) THEN
+            _tenants := '{*}';
+        ELSE
+            _tenants := '{}';
+        END IF;
     END IF;
     -- Who serves many logs in as itself and takes the role of each: that narrows what it sees.
     IF _role <> 'none' THEN
         _of_role := rag._tenants_of(_role);
     END IF;
-    RETURN CASE WHEN _of_role IS NULL THEN _tenants WHEN _tenants = '{*}' THEN _of_role
-        ELSE ARRAY(SELECT t.tenant FROM unnest(_tenants) AS t (tenant)
-            WHERE t.tenant = ANY (_of_role)) END;
+    IF _of_role IS NULL THEN
+        RETURN _tenants;
+    ELSIF _tenants = '{*}' THEN
+        RETURN _of_role;
+    END IF;
+    RETURN ARRAY(SELECT t.tenant FROM unnest(_tenants) AS t (tenant)
+        WHERE t.tenant = ANY (_of_role));
 END
 $$;
 

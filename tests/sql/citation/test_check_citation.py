@@ -279,6 +279,9 @@ CUT = (  # what the source says, and of it a part that says something else
     ("Es kostet in allem 5 Milliarden Euro im Jahr.", "Es kostet in allem 5 Milliarden"),
     ("Es kostet in allem 5 Tsd. Euro im Jahr.", "Euro im Jahr."),
     ("It was told by §\u00a05 of the law in all.", "It was told by §"),
+    # a hyphen behind a degree divides no word, a space behind Katakana counts
+    ("They told us of 5°healthy food in May.", "They told us of 5°-\nhealthy food"),
+    ("They told us of the rule ガ250 at once.", "They told us of the rule ガ 250"),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
 )  # fmt: skip
 
@@ -338,6 +341,8 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("הוא אמר ״הארכיון שומר את הכל״ לעד", 'הוא אמר "הארכיון שומר את הכל"'),
         ("İstanbul is a city on the strait.", "istanbul is a city"),
         ("该合同自签署之日起生效，双方无需履行", "该合同自签署之日起生效，双方无需履行。"),
+        # between characters a line breaks anywhere, also behind a numeral
+        ("该合同的价格为三百元整不含税费", "该合同的价格为三\n百元整不含税费"),
     ],
 )  # fmt: skip
 def test_a_true_quotation_is_proven_whatever_stands_around_it(
