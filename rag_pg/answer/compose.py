@@ -272,6 +272,8 @@ def _show_passage(
         begin = page.sections[follow].first
         more = window(page, [begin], limit=LIMIT - len(shown), lead=True)
         shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
+    if (term := c.headings_above[cited[0]]) not in parts and f"{term}:" not in shown:
+        path = " › ".join(filter(None, [path, term]))
     cited = sorted(cited[: len(positions)])
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
     text = f"{path}\n\n{shown}" if path else shown

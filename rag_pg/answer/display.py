@@ -30,7 +30,8 @@ def display(sentence: Sentence) -> str:
     if sentence.kind == "row":
         return " | ".join(read_cells(sentence.text))
     if sentence.kind != "code":
-        prose, gap, code = plain(sentence.text).partition("\n\n")
+        lines = sentence.text.split("\n", sentence.terms)
+        prose, gap, code = plain(":\n".join(lines)).partition("\n\n")
         return prose + gap + _clean_code(code) if code else prose
     text = _clean_code(sentence.text)
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(FENCES)]

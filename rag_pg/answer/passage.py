@@ -16,6 +16,7 @@ from rag_pg.text import (
     content_words,
     find_lists,
     find_tables,
+    find_terms,
     item_mark,
     parse_markdown,
     plain_heading,
@@ -125,10 +126,12 @@ class Page:
 
 
 def headings_above(text: str, sentences: Sequence[Sentence]) -> list[str]:
-    """Return the last heading within a text above each of its sentences; "" where there is none."""
-    found = _find_headings(text)
+    """Return the term that each sentence of a text describes, else the last heading within it that
+    is above; "" where there is none."""
+    found = [(start, len(text), heading) for start, _, heading in _find_headings(text)]
+    found += find_terms(text)
     return [
-        next((heading for start, _, heading in reversed(found) if start < s.start), "")
+        next((head for start, stop, head in reversed(found) if start <= s.start < stop), "")
         for s in sentences
     ]
 

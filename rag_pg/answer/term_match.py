@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_pg.answer.head import find_names, is_code
+from rag_pg.answer.head import find_names
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
@@ -78,9 +78,8 @@ class Words:
         return found
 
     def is_known(self, word: str) -> bool:
-        """Whether a document of the collection has a word: a term of it, of identifiers all."""
-        counts = [df for other, df in zip(self.words, self.df, strict=True) if other == word]
-        return all(counts) if is_code(word) else any(counts)
+        """Whether documents of the collection have a word, with all of its parts."""
+        return all(df for other, df in zip(self.words, self.df, strict=True) if other == word)
 
     @property
     def left(self) -> list[str]:
@@ -95,9 +94,9 @@ class Words:
         ]
 
     def have(self, word: str, texts: Sequence[int]) -> bool:
-        """Whether texts together have a term of a word."""
+        """Whether texts together have all parts of a word."""
         columns = [n for n, other in enumerate(self.words) if other == word]
-        return bool(self.has[np.ix_(list(texts), columns)].any())
+        return bool(self.has[np.ix_(list(texts), columns)].any(axis=0).all())
 
     def coverage(self, *texts: int) -> float:
         """The share of the question's words, 0 to 1, in these texts together."""

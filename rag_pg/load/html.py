@@ -93,6 +93,8 @@ def read_html(text: str) -> tuple[str, str, int]:
         link = tag.find_parent("a", href=re.compile("^#"))
         if link and len(described.split()) < 2 and not link.get_text(strip=True):
             link.decompose()  # an arrow to the top of the page
+        elif (cell := tag.parent) and _is_icon(cell):
+            cell.decompose()
         else:
             tag.replace_with(described)
     _drop_contents(content, soup)
@@ -267,6 +269,14 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
 
 
 # --- tables --------------------------------------------------------------------------------------
+
+
+def _is_icon(cell: Tag) -> bool:
+    """Whether a cell of an image stands beside the two rows of a note, as in pages of DocBook."""
+    if cell.name != "td" or cell.get("rowspan") != "2" or _words(cell):
+        return False
+    table = cell.find_parent("table")
+    return table is not None and len(table.find_all("tr")) == 2
 
 
 def _arrange(table: Tag) -> None:

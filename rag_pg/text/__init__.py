@@ -29,7 +29,13 @@ from rag_pg.text.markdown import (
 )
 from rag_pg.text.near import drop_near_duplicates
 from rag_pg.text.plain import plain
-from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
+from rag_pg.text.sentences import (
+    FENCES,
+    LONGEST,
+    Sentence,
+    find_terms,
+    split_sentences,
+)
 from rag_pg.text.separated import separated_rows
 from rag_pg.text.tokens import (
     FUNCTION_WORDS,
@@ -67,6 +73,7 @@ __all__ = [
     "find_lists",
     "find_markup",
     "find_tables",
+    "find_terms",
     "first_title",
     "in_context",
     "is_function_word",

@@ -8,6 +8,7 @@ import re
 _CLEANING = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
+        (r"(?<=\w)[\u00ad\u2010]\n[ \t]*(?=\w)", ""),  # a word that a line was broken in
         # Reference numbers would pass for citations of our own.
         (r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】](?!\()", ""),
         # Images, links and references keep their text.
@@ -34,7 +35,16 @@ _ROLE = re.compile(  # of reStructuredText and MyST, and links
     r"(?:\{[\w:.+-]+\}|(?<![\w`]):[\w:.+-]+:)`([^`<]+?)(?:\s*<[^`>]*>)?`"
     r"|(?<!`)`([^`<]+?)\s*<[^`>]+>`_{1,2}"
 )
-_CODE_SPAN = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)
+_CODE_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
+# What is to be put in, not an element of HTML or a component: <archive>, <user name>, <N>.
+_PLACEHOLDER = re.compile(
+    r"(?:<(?!(?i:a|abbr|address|article|aside|b|bdi|bdo|big|blockquote|body|br|caption|center|cite|code"
+    r"|col|colgroup|data|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|font|footer|form|h[1-6r]"
+    r"|head|header|html|i|iframe|img|input|ins|kbd|label|li|link|main|mark|meta|nav|object|ol|p|picture"
+    r"|pre|q|rp|rt|ruby|s|samp|script|section|select|small|source|span|strike|strong|style|sub"
+    r"|summary|sup|svg|table|tbody|td|template|tfoot|th|thead|time|title|tr|tt|u|ul|var|video|wbr)>)"
+    r"(?:[a-z][a-z0-9_ -]*|[A-Z][A-Z0-9_ -]*)>)+"
+)
 
 
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
@@ -44,18 +54,26 @@ def plain(text: str) -> str:
     """Return prose as one line without markup, code blocks as they are below it.
 
     Links become their text; emphasis, tags and bracketed reference numbers go, which would pass for
-    citations; code in backticks stays. A code block that is not closed is closed.
+    citations; code in backticks stays, and placeholders are put between them. A code block that is
+    not closed is closed.
     """
     fence = _FENCE_LINE.search(text)
     prose, code = (text[: fence.start()], text[fence.start() :]) if fence else (text, "")
     spans: list[str] = []
 
-    def keep(match: re.Match[str]) -> str:
-        spans.append(match[0])
+    def keep(code: str) -> str:
+        spans.append(code)
         return f"\0{len(spans) - 1}\0"
 
     prose = _ROLE.sub(lambda match: match[1] or match[2], prose.replace("\0", ""))
-    prose = _CODE_SPAN.sub(keep, prose)
+    prose = _CODE_SPAN.sub(
+        lambda match: keep(
+            f"`{match[2]}`" if match[1] == "``" and "`" not in match[2] else match[0]
+        ),
+        prose,
+    )
+    if "`" not in prose:
+        prose = _PLACEHOLDER.sub(lambda match: keep(f"`{match[0]}`"), prose)
     for pattern, replacement in _CLEANING:
         prose = pattern.sub(replacement, prose)
     prose = re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], html.unescape(prose))

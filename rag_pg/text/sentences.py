@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 from typing import Literal
 
 Kind = Literal["prose", "item", "row", "code"]
 
 LONGEST = 500  # characters; a longer stretch without a full stop is cut at a clause or a space
 FENCES = ("```", "~~~")
+COLUMN_GAP = 3  # characters between cells without a number, at least once
+TERM_DEPTH = 3  # characters that what describes a term stands further to the right, at least
+LONGEST_TERM = 60  # characters
 LONGEST_CODE = 1200  # characters; a longer code block is nobody's one-sentence answer
 
 _FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,}|:{3,})[ \t]*(?P<info>[^`\n]*)")
@@ -19,6 +23,7 @@ _HOLDS_PROSE = re.compile(  # a directive of MyST, in a fence
     r"|tab-item|tab-set|dropdown|card|grid|version\w+|deprecated)\}"
 )
 _COMMENT = re.compile(r"(?ms)^[ \t]*<!--.*?(?:-->|\Z)|\A(?:(?!<!--).)*?^[ \t]*-->[ \t]*$")
+_RAW = re.compile(r"(?m)^([ \t]*)\.\. raw::.*(?:\n(?:\1[ \t]+\S.*|[ \t]*(?=\n)))*")
 _CODE_OF_REST = re.compile(
     r"[ \t]*\.\. (?:code|code-block|sourcecode|prompt)::|(?![ \t]*\.\. ).*::$"
 )
@@ -58,6 +63,8 @@ _ABBREVIATIONS = re.compile(
     re.VERBOSE,
 )
 _BEFORE_A_NUMBER = re.compile(r"nos?|figs?|vol|pp?|eqs?|sec|ch|art|nr|abb|tab|bd|рис|стр|№")
+_OPEN_END = re.compile(r"[.,;:!?\-\u2010]\Z")  # of a line that goes on, or says all
+_NO_TERM = ("..", ":", "|", "+", "#", ">", "<")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*\w")
 
@@ -68,7 +75,7 @@ class Sentence:
 
     A sentence that ends in a colon includes the code block after it. `kind`: prose; item (of a
     list); row (of a table); code (nothing but code). own_line: what is before it is not to stand on
-    its line.
+    its line. terms: how many of its lines, from the first on, name what it describes.
     """
 
     start: int
@@ -76,6 +83,7 @@ class Sentence:
     text: str
     kind: Kind = "prose"
     own_line: bool = False
+    terms: int = 0
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -103,6 +111,13 @@ def split_sentences(text: str) -> list[Sentence]:
             found[-1] = replace(found[-1], stop=stop, text=text[begin:stop])
         elif stop - start <= LONGEST_CODE:
             found.append(Sentence(start=start, stop=stop, text=text[start:stop], kind="code"))
+    lines = list(_lines(text))
+    terms = _terms([line.expandtabs(8).rstrip() for _, line in lines])
+    begins = {lines[at][0] + len(line := lines[at][1]) - len(line.lstrip()): at for at in terms}
+    for n, sentence in enumerate(found):
+        if sentence.kind == "prose" and (at := begins.get(sentence.start)) is not None:
+            count = sum(1 for _ in takewhile(terms.__contains__, range(at, len(lines))))
+            found[n] = replace(sentence, terms=count)
     return found
 
 
@@ -192,10 +207,10 @@ def _is_heading(bare: Sequence[str], number: int) -> bool:
 
 
 def _hidden(text: str, lines: Sequence[tuple[int, str]]) -> set[int]:
-    """The numbers of the lines of comments of HTML."""
-    if "-->" not in text and "<!--" not in text:
-        return set()
-    spans = [match.span() for match in _COMMENT.finditer(text)]
+    """The numbers of the lines of comments of HTML, and of what reStructuredText hands on raw."""
+    spans = [m.span() for m in _RAW.finditer(text)] if ".. raw::" in text else []
+    if "-->" in text or "<!--" in text:
+        spans += [match.span() for match in _COMMENT.finditer(text)]
     return {n for n, (start, _) in enumerate(lines) if any(a <= start < b for a, b in spans)}
 
 
@@ -249,6 +264,9 @@ def _same_columns(before: str, after: str, *lines: str) -> bool:
     if any(bars):
         return bars[0] == bars[1]
     pairs = [[match.span() for match in _CELL.finditer(line)] for line in (before, after)]
+    gaps = [b[0] - a[1] for spans in pairs for a, b in pairwise(spans)]
+    if max(gaps, default=0) < COLUMN_GAP and not any(map(str.isdigit, after)):
+        return False  # words that were spread to fill the line
     is_item = after.lstrip()[: pairs[1][0][1] - pairs[1][0][0]].isdigit() if pairs[1] else False
     return len(pairs[0]) == len(pairs[1]) > 1 + is_item and all(
         a[0] == b[0] or a[1] == b[1] for a, b in zip(*pairs, strict=True)
@@ -283,6 +301,46 @@ def _broken(lines: Sequence[str]) -> set[int]:
         )
         first = number + 1
     return found
+
+
+def _terms(lines: Sequence[str]) -> set[int]:
+    """The numbers of the lines that name what is described below them, further to the right: as in
+    manual pages, and definition lists of reStructuredText."""
+    found: set[int] = set()
+    for at, (line, below) in enumerate(pairwise(lines)):
+        words, inner = line.lstrip(), below.lstrip()
+        is_first = at == 0 or not lines[at - 1] or at - 1 in found
+        if not (is_first and words and inner) or _depth(below) < _depth(line) + TERM_DEPTH:
+            continue
+        mark = _ITEM.match(line)
+        if (mark and mark[0].strip()) or words.startswith(_NO_TERM) or _OPEN_END.search(words):
+            continue
+        width = max(map(len, takewhile(bool, lines[at:])))
+        is_short = (
+            len(words) <= LONGEST_TERM
+            and _SAYS_SOMETHING.search(words)
+            and not inner.startswith((": ", "- ", "* "))
+        )
+        if is_short and len(line) + 1 + len(inner.split(None, 1)[0]) <= width:
+            found.add(at)
+    return found
+
+
+def find_terms(text: str) -> list[tuple[int, int, str]]:
+    """Return (start, stop, term) of what is described below a term, the inner ones last."""
+    lines = list(_lines(text))
+    bare = [line.expandtabs(8).rstrip() for _, line in lines]
+    found = []
+    for at in sorted(_terms(bare)):
+        behind = range(at + 1, len(bare))
+        end = next((n for n in behind if bare[n] and _depth(bare[n]) <= _depth(bare[at])), None)
+        stop = len(text) if end is None else lines[end][0]
+        found.append((lines[at + 1][0], stop, bare[at].strip()))
+    return found
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _longest_wrapped(lines: Sequence[str]) -> int:

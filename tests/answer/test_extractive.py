@@ -392,6 +392,15 @@ def test_a_single_digit_that_no_document_has_is_an_unknown_word() -> None:
     assert not find_words("FG-8", ["FG-2"], lambda question, texts: terms).is_known("FG-8")
 
 
+def test_a_compound_is_known_where_all_of_its_parts_are() -> None:
+    terms = [
+        TermMatch(word="zstd-level", term=term, df=df, chunk_count=9, found_in=[1] if df else [])
+        for term, df in (("zstd", 0), ("level", 2))
+    ]
+    found = find_words("zstd-level", ["the level"], lambda question, texts: terms)
+    assert not found.is_known("zstd-level") and not found.have("zstd-level", [0])
+
+
 def test_words_that_the_collection_does_not_have_cost_evidence() -> None:
     page = "Clients with requests are welcome. Requests come by mail."
     question = "How do I throttle clients with requests?"

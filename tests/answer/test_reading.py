@@ -34,6 +34,20 @@ def ask(question: str, *contents: str | Hit) -> Answer:
     return answer_extractive(question, found, embedder=WordEmbedder())
 
 
+def test_what_a_manual_says_of_a_term_is_compared_and_shown_under_it() -> None:
+    manual = (
+        "       lock file\n"
+        "              The file that supports the max connections of the pump, and nothing else.\n"
+        "              The default is pump.lock.\n\n"
+        "       max connections\n"
+        "              How many clients may connect to the pump at once, whatever they do there.\n"
+        f"              {'They wait in line. ' * 60}\n"
+        "              The default is 0, without a limit.\n"
+    )
+    got = ask("What is the default of max connections?", manual)
+    assert got.text == "max connections\n\n**The default is 0, without a limit.** [1]"
+
+
 # --- tables --------------------------------------------------------------------------------------
 
 

@@ -201,6 +201,14 @@ def test_a_table_that_arranges_a_page_is_none() -> None:
     assert text.split("\n\n") == ["Menu", "| a | b |\n| --- | --- |\n| 1 | 2 |"]
 
 
+def test_the_icon_of_a_note_makes_no_table_of_it() -> None:
+    icon = '<td rowspan="2"><img alt="[Tip]" src="tip.png"/></td>'
+    note = f"<table><tr>{icon}<th>Tip</th></tr><tr><td><p>Oil the pump.</p></td></tr></table>"
+    assert html_to_markdown(note)[1] == "Tip\n\nOil the pump."
+    real = note.replace("</table>", "<tr><td>a</td><td>b</td></tr></table>")
+    assert "| [Tip] | Oil the pump. |" in html_to_markdown(real)[1]
+
+
 def test_spans_without_bound_are_bounded() -> None:
     wide = '<td colspan="99999" rowspan="99999">x</td>'
     _, text = html_to_markdown(f"<table>{f'<tr>{wide}</tr>' * 300}</table>")

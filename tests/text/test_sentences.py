@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rag_pg.text.blocks import find_tables, read_cells
 from rag_pg.text.plain import plain
-from rag_pg.text.sentences import LONGEST, split_sentences
+from rag_pg.text.sentences import LONGEST, find_terms, split_sentences
 from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
 
 MARKUP = st.text(
@@ -177,6 +177,41 @@ def test_what_stands_deeper_below_a_term_is_of_its_sentence() -> None:
     assert plain("Grade B\n: over 80") == "Grade B: over 80"
 
 
+MANUAL = """OPTIONS
+       -q, --quick
+              Pumps without a pause between the strokes, as
+              the old model did. It is louder.
+
+       --slow Pumps with care, and stops where the pres\u2010
+              sure is too high.
+"""
+
+
+def test_terms_of_a_manual_name_what_stands_below_them() -> None:
+    found = split_sentences(MANUAL)
+    assert [(s.text.split("\n")[0], s.terms) for s in found] == [
+        ("OPTIONS", 2),
+        ("It is louder.", 0),
+        ("--slow Pumps with care, and stops where the pres\u2010", 0),
+    ]
+    assert [term for _, _, term in find_terms(MANUAL)] == ["OPTIONS", "-q, --quick"]
+    start, stop, _ = find_terms(MANUAL)[1]
+    assert "louder" in MANUAL[start:stop] and "--slow" not in MANUAL[start:stop]
+    assert plain(found[2].text).endswith("where the pressure is too high.")
+    assert find_terms("The pump is not to be\n    opened.") == []  # the line was full
+    assert find_terms("- one\n      more and more words of it") == []
+
+
+def test_words_that_were_spread_to_fill_a_line_are_no_cells() -> None:
+    spread = "the pump  stops  when\nthe tank  is all  out\nand a red  light  on."
+    assert {s.kind for s in split_sentences(spread)} == {"prose"}
+
+
+def test_what_rest_hands_on_raw_is_not_read() -> None:
+    page = "One.\n\n.. raw:: html\n\n    <script>\n    run(1)\n\n    stop(2)\n\nTwo."
+    assert texts(page) == ["One.", "Two."]
+
+
 @pytest.mark.parametrize("line", ["a  b", "a | b", "a\tb", "A b c.", "= =", "1  a", "a" * 90])
 def test_many_lines_of_a_kind_take_linear_time(line: str) -> None:
     document = f"{line}\n" * (100_000 // len(line))
@@ -219,6 +254,8 @@ def test_unclosed_code_block_reaches_to_the_end() -> None:
         ("**Be careful; this", "Be careful; this"),
         ('=== "Threads"', "Threads:"),
         ("<td>a</td><td>b</td>", "a b"),
+        ("Give <int><char>, <user name> or <N>.", "Give `<int><char>`, `<user name>` or `<N>`."),
+        ("<Tabs><TabItem>One</TabItem></Tabs>", "One"),
     ],
 )
 def test_plain_removes_markup_and_nothing_else(marked: str, shown: str) -> None:
@@ -314,7 +351,7 @@ def test_roles_and_links_of_rest_and_myst_keep_their_text() -> None:
     assert plain(
         "See {ref}`the guide <guide>`, :doc:`pip install` and `Docs <https://x.org>`_."
     ) == ("See the guide, pip install and Docs.")
-    assert plain("`a < b` stays, as does ``x``.") == "`a < b` stays, as does ``x``."
+    assert plain("`a < b` stays, as does ``x``.") == "`a < b` stays, as does `x`."
 
 
 def test_columns_without_a_rule_have_a_head_where_numbers_stand_below_words() -> None:
