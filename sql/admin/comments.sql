@@ -378,7 +378,7 @@ factors  weight × query term frequency × idf
 k1  BM25 parameter
 b  BM25 parameter
 fresh_chunks  written and not yet merged, to be scored one by one
-weights  1, or rag._fuzzy_weight
+weights  1, or 0.7 for one that stands for a mistyped word
 mistyped  the word of the query, which no chunk has, that the lexeme stands for; NULL: its own
 spellings  a word of the lexeme; NULL: as in the query$$),
 ('sources',

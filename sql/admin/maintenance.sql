@@ -16,8 +16,27 @@ BEGIN
     RETURN QUERY SELECT 'versions', c.collection_id FROM rag.collections AS c
         WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
         ORDER BY c.collection_id;
-    RETURN QUERY SELECT l.step, l.subject FROM rag._live_steps() AS l;
-    RETURN QUERY SELECT r.step, r.subject FROM rag._relex_steps() AS r;
+    IF has_table_privilege('rag.live_queries', 'DELETE') THEN
+        RETURN QUERY SELECT 'queries', c.collection_id FROM rag.collections AS c
+            WHERE c.dropped_at IS NULL
+                AND EXISTS (SELECT FROM rag.live_queries AS l
+                    WHERE l.collection_id = c.collection_id)
+            ORDER BY c.collection_id;
+    END IF;
+    IF has_table_privilege('rag.recall_measures', 'INSERT') THEN
+        RETURN QUERY SELECT 'recall', c.collection_id FROM rag.collections AS c
+            WHERE c.dropped_at IS NULL AND c.recall_target > 0
+                AND rag._recall_is_due(c.collection_id)
+            ORDER BY c.collection_id;
+    END IF;
+    RETURN QUERY SELECT 'relex', c.collection_id
+        FROM rag.collections AS c
+        LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
+        CROSS JOIN LATERAL generate_series(1, least(200, 3  -- other steps wait behind them
+            + greatest(0, coalesce(t.chunk_count, 0) - coalesce(t.relexed, 0))
+                / rag._relex_batch()))
+        WHERE c.dropped_at IS NULL AND c.lexer_version <> rag._lexer_version()
+        ORDER BY c.collection_id;
     -- Last: each locks a table against all until its transaction ends. One to empty a table, one to
     -- drop it.
     RETURN QUERY SELECT 'dropped', 0
@@ -31,9 +50,11 @@ $$What there is to do for rag.maintain_step, in order: leftovers (requests and c
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), versions (those and logged answers that subject, a collection,
-keeps no longer), queries and recall (see rag._live_steps), relex (the next chunks of subject, a
-collection whose chunks an earlier lexer lexed), dropped (rag.remove_dropped, as often as
-there is something to remove: each in a transaction of its own).
+keeps no longer), where the caller may: queries (removes those of subject, a collection, that it
+keeps no longer) and recall (rag.measure_recall, where subject, a collection, has a target and no
+measure of the last day), relex (the next chunks of subject, a collection whose chunks an earlier lexer
+lexed), dropped (rag.remove_dropped, as often as there is something to remove: each in a transaction
+of its own).
 Circle: worker, Maintenance and versions.
 SELECT * FROM rag.maintenance_steps()$$;
 

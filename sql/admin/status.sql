@@ -1,104 +1,5 @@
 -- The whole installation on one screen: release, collections, queue, workers, what is wrong.
 
-CREATE OR REPLACE FUNCTION rag._collection_status()
-RETURNS SETOF rag.status_line
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'collection', c.collection,
-           CASE WHEN c.failed > 0 THEN 'failed' WHEN c.pending > 0 THEN 'pending' ELSE 'ready' END,
-           format('%s documents, %s chunks, %s with vectors of %s, %s', c.documents, c.chunks,
-                  c.embedded, c.model, pg_size_pretty(c.bytes))
-           || CASE WHEN c.pending > 0 THEN format('; jobs: %s', c.pending) ELSE '' END
-           || CASE WHEN c.failed > 0 THEN format('; failed: %s', c.failed) ELSE '' END
-           || coalesce('; ' || c.reason, '')
-           || coalesce('; ' || nullif(i.description, ''), '')
-    FROM rag.collection_stats() AS c
-    LEFT JOIN rag.list_collections() AS i ON i.name = c.collection;
-END
-$$;
-
-COMMENT ON FUNCTION rag._collection_status IS
-$$rag.status: a line for each collection. It counts every document, chunk and vector.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._queue_status()
-RETURNS SETOF rag.status_line
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'queue', 'jobs',
-           CASE WHEN s.waiting + s.running > 0 THEN 'pending' WHEN s.dead > 0 THEN 'failed'
-               ELSE 'empty' END,
-           format('%s waiting, %s running, %s failed', s.waiting, s.running, s.dead)
-           || CASE WHEN s.waiting > 0 THEN format('; the oldest is due for %s s', round(s.lag))
-                  ELSE '' END
-    FROM (SELECT coalesce(sum(j.waiting), 0) AS waiting, coalesce(sum(j.running), 0) AS running,
-                 coalesce(sum(j.dead), 0) AS dead, max(j.lag) AS lag
-          FROM rag.job_stats() AS j) AS s;
-END
-$$;
-
-COMMENT ON FUNCTION rag._queue_status IS
-$$rag.status: the jobs of all collections together.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._worker_status()
-RETURNS SETOF rag.status_line
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'worker', w.worker, 'running',
-           format('release %s, %s of %s jobs, for %s; seen %s s ago', w.version, w.leased_jobs,
-                  w.concurrency, coalesce(array_to_string(w.collections, ', '), 'all collections'),
-                  greatest(0, round(extract(epoch FROM clock_timestamp() - w.seen_at))))
-    FROM rag.list_workers() AS w;
-    IF NOT FOUND THEN
-        RETURN QUERY SELECT 'worker', NULL::text, 'none',
-            'none was seen in the last minute; rag-pg worker starts one';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._worker_status IS
-$$rag.status: a line for each worker that runs, or one that says that none does.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._finding_status()
-RETURNS SETOF rag.status_line
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'finding', f.check_name, f.status, concat_ws('; ', f.detail, f.remedy)
-    FROM (
-        SELECT c.* FROM rag._check_vectors() AS c
-        UNION ALL SELECT c.* FROM rag._check_jobs() AS c
-        UNION ALL SELECT c.* FROM rag._check_sources() AS c
-        UNION ALL SELECT c.* FROM rag._check_access() AS c
-        UNION ALL SELECT c.* FROM rag._check_maintenance() AS c
-        UNION ALL SELECT c.* FROM rag._check_budgets() AS c
-        UNION ALL SELECT c.* FROM rag._check_formats() AS c
-    ) AS f
-    WHERE f.status <> 'ok';
-    IF NOT FOUND THEN
-        RETURN QUERY SELECT 'finding', NULL::text, 'ok',
-            'nothing; rag.doctor() reads every chunk, too';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._finding_status IS
-$$rag.status: what those checks of rag.doctor find that read no chunks.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.status(topics text[] DEFAULT NULL)
 RETURNS SETOF rag.status_line
 LANGUAGE plpgsql STABLE
@@ -123,16 +24,61 @@ BEGIN
         WHERE e.extname = 'vector';
     END IF;
     IF 'collection' = ANY (_topics) THEN
-        RETURN QUERY SELECT s.* FROM rag._collection_status() AS s;
+        RETURN QUERY
+        SELECT 'collection', c.collection,
+               CASE WHEN c.failed > 0 THEN 'failed' WHEN c.pending > 0 THEN 'pending'
+                   ELSE 'ready' END,
+               format('%s documents, %s chunks, %s with vectors of %s, %s', c.documents, c.chunks,
+                      c.embedded, c.model, pg_size_pretty(c.bytes))
+               || CASE WHEN c.pending > 0 THEN format('; jobs: %s', c.pending) ELSE '' END
+               || CASE WHEN c.failed > 0 THEN format('; failed: %s', c.failed) ELSE '' END
+               || coalesce('; ' || c.reason, '')
+               || coalesce('; ' || nullif(i.description, ''), '')
+        FROM rag.collection_stats() AS c
+        LEFT JOIN rag.list_collections() AS i ON i.name = c.collection;
     END IF;
     IF 'queue' = ANY (_topics) THEN
-        RETURN QUERY SELECT s.* FROM rag._queue_status() AS s;
+        RETURN QUERY
+        SELECT 'queue', 'jobs',
+               CASE WHEN s.waiting + s.running > 0 THEN 'pending' WHEN s.dead > 0 THEN 'failed'
+                   ELSE 'empty' END,
+               format('%s waiting, %s running, %s failed', s.waiting, s.running, s.dead)
+               || CASE WHEN s.waiting > 0 THEN format('; the oldest is due for %s s', round(s.lag))
+                      ELSE '' END
+        FROM (SELECT coalesce(sum(j.waiting), 0) AS waiting, coalesce(sum(j.running), 0) AS running,
+                     coalesce(sum(j.dead), 0) AS dead, max(j.lag) AS lag
+              FROM rag.job_stats() AS j) AS s;
     END IF;
     IF 'worker' = ANY (_topics) THEN
-        RETURN QUERY SELECT s.* FROM rag._worker_status() AS s;
+        RETURN QUERY
+        SELECT 'worker', w.worker, 'running',
+               format('release %s, %s of %s jobs, for %s; seen %s s ago', w.version, w.leased_jobs,
+                      w.concurrency,
+                      coalesce(array_to_string(w.collections, ', '), 'all collections'),
+                      greatest(0, round(extract(epoch FROM clock_timestamp() - w.seen_at))))
+        FROM rag.list_workers() AS w;
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'worker', NULL::text, 'none',
+                'none was seen in the last minute; rag-pg worker starts one';
+        END IF;
     END IF;
     IF 'finding' = ANY (_topics) THEN
-        RETURN QUERY SELECT s.* FROM rag._finding_status() AS s;
+        RETURN QUERY
+        SELECT 'finding', f.check_name, f.status, concat_ws('; ', f.detail, f.remedy)
+        FROM (
+            SELECT c.* FROM rag._check_vectors() AS c
+            UNION ALL SELECT c.* FROM rag._check_jobs() AS c
+            UNION ALL SELECT c.* FROM rag._check_sources() AS c
+            UNION ALL SELECT c.* FROM rag._check_access() AS c
+            UNION ALL SELECT c.* FROM rag._check_maintenance() AS c
+            UNION ALL SELECT c.* FROM rag._check_budgets() AS c
+            UNION ALL SELECT c.* FROM rag._check_formats() AS c
+        ) AS f
+        WHERE f.status <> 'ok';
+        IF NOT FOUND THEN
+            RETURN QUERY SELECT 'finding', NULL::text, 'ok',
+                'nothing; rag.doctor() reads every chunk, too';
+        END IF;
     END IF;
 END
 $$;

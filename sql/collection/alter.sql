@@ -30,8 +30,19 @@ BEGIN
         USING ERRCODE = 'RG001',
             HINT = 'use an interval such as ''30 days'', up to 1000 years, or ''0'' for none';
     END IF;
-    PERFORM rag._check_live_settings(alter_collection.sample_queries,
-        alter_collection.max_queries, alter_collection.recall_target, alter_collection.ef_search);
+    IF alter_collection.sample_queries NOT BETWEEN 0 AND 1
+        OR alter_collection.recall_target NOT BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'sample_queries % or recall_target % is out of range',
+            alter_collection.sample_queries, alter_collection.recall_target
+        USING ERRCODE = 'RG001', HINT = 'use a share from 0 (off) to 1, e.g. 0.01 and 0.95';
+    END IF;
+    IF alter_collection.max_queries NOT BETWEEN 1 AND 10000
+        OR alter_collection.ef_search NOT BETWEEN 0 AND 1000 THEN
+        RAISE EXCEPTION 'max_queries % or ef_search % is out of range',
+            alter_collection.max_queries, alter_collection.ef_search
+        USING ERRCODE = 'RG001',
+            HINT = 'max_queries is 1 to 10000; ef_search 1 to 1000, or 0 for the choice by size';
+    END IF;
     -- Of these settings, ef_search alone changes what is found.
     IF alter_collection.ef_search IS NOT NULL
         AND EXISTS (SELECT FROM rag.gates AS g WHERE g.collection_id = _id)

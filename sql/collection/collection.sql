@@ -40,7 +40,9 @@ BEGIN
         RETURN NULL;
     END IF;
     FOR _collection IN SELECT c.collection_id, c.name FROM rag.collections AS c
-        WHERE c.dropped_at IS NULL AND rag._is_visible(c.tenant, _tenants) ORDER BY c.name LOOP
+        WHERE c.dropped_at IS NULL AND (ARRAY['*', c.tenant] && _tenants
+            OR c.tenant = '*' AND _tenants <> '{}')
+        ORDER BY c.name LOOP
         IF _all_of_each OR EXISTS (SELECT FROM rag.documents AS d
             WHERE d.collection_id = _collection.collection_id) THEN
             _names := _names || _collection.name;
@@ -217,19 +219,6 @@ Circle: application, Collections.
 SELECT * FROM rag.get_collection('docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag._owned_tables()
-RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '{answer_feedback,answer_log,backlogs,cache_entries,cache_uses,calibrations,
-    collection_changes,document_versions,enrichments,fields,gates,live_queries,locations,
-    originals,recall_measures,worker_calls}'::text[];
-
-COMMENT ON FUNCTION rag._owned_tables IS
-$$The tables whose rows of a collection go with it, besides its partitions, its spaces and the
-keyword index (rag._clear_keyword), its sources (rag._forget_sources) and its jobs
-(rag._forget_jobs).$$;
-
-
 CREATE OR REPLACE FUNCTION rag._forget_collection(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -239,7 +228,9 @@ AS $$
 DECLARE
     _table text;
 BEGIN
-    FOREACH _table IN ARRAY rag._owned_tables() LOOP
+    FOREACH _table IN ARRAY '{answer_feedback,answer_log,backlogs,cache_entries,cache_uses,
+        calibrations,collection_changes,document_versions,enrichments,fields,gates,live_queries,
+        locations,originals,recall_measures,worker_calls}'::text[] LOOP
         EXECUTE format('DELETE FROM rag.%I AS x WHERE x.collection_id = $1', _table)
         USING _forget_collection.collection_id;
     END LOOP;

@@ -120,37 +120,27 @@ Source: the evaluation script of SQuAD (Rajpurkar et al., EMNLP 2016); letters o
 spaces are words, as in MLQA (Lewis et al., ACL 2020).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._token_f1(answer text, correct text)
+CREATE OR REPLACE FUNCTION rag._best_token_f1(answer text, answers text[])
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT CASE WHEN w.given = 0 OR w.wanted = 0 THEN (w.given = w.wanted)::integer
-                ELSE 2.0::double precision * w.shared / (w.given + w.wanted) END
-    FROM (
+    SELECT max(CASE WHEN w.given = 0 OR w.wanted = 0 THEN (w.given = w.wanted)::integer
+                    ELSE 2.0::double precision * w.shared / (w.given + w.wanted) END)
+    FROM unnest(answers) AS c (correct), LATERAL (
         SELECT cardinality(rag._answer_words(answer)) AS given,
-               cardinality(rag._answer_words(correct)) AS wanted,
+               cardinality(rag._answer_words(c.correct)) AS wanted,
                (SELECT coalesce(sum(least(a.n, b.n)), 0)
                 FROM (SELECT x.word, count(*) AS n
                       FROM unnest(rag._answer_words(answer)) AS x (word) GROUP BY x.word) AS a
                 JOIN (SELECT x.word, count(*) AS n
-                      FROM unnest(rag._answer_words(correct)) AS x (word) GROUP BY x.word) AS b
+                      FROM unnest(rag._answer_words(c.correct)) AS x (word) GROUP BY x.word) AS b
                     ON b.word = a.word) AS shared
     ) AS w);
 
-COMMENT ON FUNCTION rag._token_f1 IS
-$$Harmonic mean of precision and recall of an answer's words, 0 to 1.
-Source: the evaluation script of SQuAD.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._best_token_f1(answer text, answers text[])
-RETURNS double precision
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT max(rag._token_f1(answer, c.correct)) FROM unnest(answers) AS c (correct));
-
 COMMENT ON FUNCTION rag._best_token_f1 IS
-$$The best token F1 of an answer with one of the right answers, 0 to 1; NULL without one.
-
-Words are compared without punctuation, case and English articles, as in SQuAD.$$;
+$$The best token F1 of an answer with one of the right answers, 0 to 1; NULL without one: the
+harmonic mean of the precision and recall of its words, which are compared without punctuation, case
+and English articles. Source: the evaluation script of SQuAD.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._contains_answer(answer text, answers text[])

@@ -1,29 +1,21 @@
 -- Which values of a field a text may mean: a name that is looked up, misspelt or in part.
 
-CREATE OR REPLACE FUNCTION rag._lower_text(value text)
-RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN translate(lower(value),
-    'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЎЂЉЊЋЏØŁĐĦøłđħı',
-    'αβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяєіўђљњћџoldholdhi');
-
-COMMENT ON FUNCTION rag._lower_text IS
-$$Lower case in any locale: in C, lower() knows ASCII alone. Letters with a stroke lose it.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._fold_text(value text)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN trim(regexp_replace(CASE
     WHEN octet_length(value) = length(value) THEN lower(value)
-    WHEN getdatabaseencoding() = 'UTF8' THEN rag._lower_text(regexp_replace(
+    WHEN getdatabaseencoding() = 'UTF8' THEN translate(lower(regexp_replace(
         replace(replace(normalize(value, NFKD), 'ß', 'ss'), 'æ', 'ae'),
-        '[\u0300-\u036f]', '', 'g'))
+        '[\u0300-\u036f]', '', 'g')),
+        'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЎЂЉЊЋЏØŁĐĦøłđħı',
+        'αβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяєіўђљњћџoldholdhi')
     ELSE lower(value) END, '[\s!-/:-@[-`{-~]+', ' ', 'g'));
 
 COMMENT ON FUNCTION rag._fold_text IS
 $$A text as look-ups compare it: lower case, without accents, its words with one space between.
 
+In the locale C lower() knows ASCII alone, so letters are listed; those with a stroke lose it.
 Outside of UTF8 accents stay.$$;
 
 

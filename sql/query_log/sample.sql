@@ -1,29 +1,5 @@
 -- The sample of live queries: a share of searches is kept, where a collection says so.
 
-CREATE OR REPLACE FUNCTION rag._check_live_settings(sample_queries double precision,
-    max_queries integer, recall_target double precision, ef_search integer)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF sample_queries NOT BETWEEN 0 AND 1 OR recall_target NOT BETWEEN 0 AND 1 THEN
-        RAISE EXCEPTION 'sample_queries % or recall_target % is out of range', sample_queries,
-            recall_target
-        USING ERRCODE = 'RG001', HINT = 'use a share from 0 (off) to 1, e.g. 0.01 and 0.95';
-    END IF;
-    IF max_queries NOT BETWEEN 1 AND 10000 OR ef_search NOT BETWEEN 0 AND 1000 THEN
-        RAISE EXCEPTION 'max_queries % or ef_search % is out of range', max_queries, ef_search
-        USING ERRCODE = 'RG001',
-            HINT = 'max_queries is 1 to 10000; ef_search 1 to 1000, or 0 for the choice by size';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_live_settings IS
-$$Error RG001 for a setting of rag.alter_collection about live queries that is out of range.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._takes_queries(of_collection rag.collections)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
@@ -182,31 +158,3 @@ COMMENT ON FUNCTION rag._trim_live_queries IS
 $$Remove the sampled queries of a collection that are older than it keeps them, those before the
 last max_queries, and those with words where it keeps no words. Returns how many. For
 rag.maintain.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._live_steps()
-RETURNS TABLE (step text, subject integer)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF has_table_privilege('rag.live_queries', 'DELETE') THEN
-        RETURN QUERY SELECT 'queries', c.collection_id FROM rag.collections AS c
-            WHERE c.dropped_at IS NULL
-                AND EXISTS (SELECT FROM rag.live_queries AS l
-                    WHERE l.collection_id = c.collection_id)
-            ORDER BY c.collection_id;
-    END IF;
-    IF has_table_privilege('rag.recall_measures', 'INSERT') THEN
-        RETURN QUERY SELECT 'recall', c.collection_id FROM rag.collections AS c
-            WHERE c.dropped_at IS NULL AND c.recall_target > 0
-                AND rag._recall_is_due(c.collection_id)
-            ORDER BY c.collection_id;
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._live_steps IS
-$$The steps of rag.maintenance_steps() about live queries that the caller may take: queries (removes
-those of subject, a collection, that it keeps no longer), recall (rag.measure_recall, where subject,
-a collection, has a target and no measure of the last day).$$;

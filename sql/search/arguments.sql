@@ -42,30 +42,6 @@ COMMENT ON FUNCTION rag._check_page IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._search_option_types()
-RETURNS jsonb
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    by_name CONSTANT text[] := '{collection,query_text,query_embedding,result_limit,'
-        'metadata_filter,expected_space}';
-BEGIN
-    RETURN (
-        SELECT jsonb_object_agg(a.name, CASE a.type
-            WHEN 'integer'::regtype THEN 'integer' WHEN 'double precision'::regtype THEN 'number'
-            WHEN 'boolean'::regtype THEN 'boolean' WHEN 'jsonb'::regtype THEN 'array'
-            ELSE 'string' END)
-        FROM pg_proc AS p, unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
-        WHERE p.oid = 'rag.search'::regproc AND a.name <> ALL (by_name));
-END
-$$;
-
-COMMENT ON FUNCTION rag._search_option_types IS
-$$The options of a search and their JSON types: the arguments of rag.search but for those that every
-search has by name.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._check_search_options(
     options jsonb, further jsonb DEFAULT '{}', call text DEFAULT 'a search'
 )
@@ -74,7 +50,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _types jsonb := rag._search_option_types() || further;
+    by_name CONSTANT text[] := '{collection,query_text,query_embedding,result_limit,'
+        'metadata_filter,expected_space}';
+    _types jsonb := (
+        SELECT jsonb_object_agg(a.name, CASE a.type
+            WHEN 'integer'::regtype THEN 'integer' WHEN 'double precision'::regtype THEN 'number'
+            WHEN 'boolean'::regtype THEN 'boolean' WHEN 'jsonb'::regtype THEN 'array'
+            ELSE 'string' END)
+        FROM pg_proc AS p, unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
+        WHERE p.oid = 'rag.search'::regproc AND a.name <> ALL (by_name)) || further;
     _name text;
     _value jsonb;
     _type text;

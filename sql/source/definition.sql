@@ -70,24 +70,6 @@ $$A template of a uri, such as articles/{id}, as an array of texts and places of
 RG001 unless it names every key column, with a slash between two.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._primary_key(relation oid)
-RETURNS text[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT array_agg(a.attname::text ORDER BY k.position)
-            FROM pg_index AS i, unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k
-                (attnum, position)
-            JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
-            WHERE i.indrelid = relation AND i.indisprimary);
-END
-$$;
-
-COMMENT ON FUNCTION rag._primary_key IS
-$$The columns of a table's primary key; NULL when it has none.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._check_source_key(relation oid, key_names text[])
 RETURNS void
 LANGUAGE plpgsql STABLE
@@ -132,7 +114,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _definition jsonb;
-    _key text[] := coalesce(_define_source.key, rag._primary_key(relation));
+    _key text[] := coalesce(_define_source.key, (
+        SELECT array_agg(a.attname::text ORDER BY k.position)
+        FROM pg_index AS i,
+            unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k (attnum, position)
+        JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
+        WHERE i.indrelid = relation AND i.indisprimary));
     _sql record;
 BEGIN
     IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't'

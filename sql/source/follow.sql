@@ -1,19 +1,5 @@
 -- Following a source: a worker brings the documents of its changed rows in step.
 
-CREATE OR REPLACE FUNCTION rag._is_source_error(state text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN state <> '42704'
-    AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
-    OR state IN ('RG002', 'RG006');
-
-COMMENT ON FUNCTION rag._is_source_error IS
-$$Whether an error is the whole source's (its table, its columns, rights, the database) rather than
-that of one row.
-
-42704 is a row's: its language is no text search configuration.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._put_source_rows(of_source rag.sources, relation oid, keys jsonb,
     only_missing boolean)
 RETURNS void
@@ -46,7 +32,11 @@ BEGIN
         END IF;
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
-    IF rag._is_source_error(SQLSTATE) THEN
+    -- The whole source's: its table, its columns, rights, the database. 42704 is a row's: its
+    -- language is no text search configuration.
+    IF SQLSTATE <> '42704'
+        AND left(SQLSTATE, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
+        OR SQLSTATE IN ('RG002', 'RG006') THEN
         RAISE;
     END IF;
     -- One row's fault: the others go in without it.

@@ -107,15 +107,6 @@ does: no row is read and no policy is asked. It holds functions with their owner
 there is no policy, too.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._is_visible(of_tenant text, tenants text[])
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['*', of_tenant] && tenants OR of_tenant = '*' AND tenants <> '{}';
-
-COMMENT ON FUNCTION rag._is_visible IS
-$$Whether a collection of that tenant is seen by who sees these (rag.visible_tenants).$$;
-
-
 CREATE OR REPLACE FUNCTION rag._groups_of(login text)
 RETURNS text[]
 LANGUAGE plpgsql STABLE

@@ -109,18 +109,6 @@ COMMENT ON FUNCTION rag._quoted_lexeme IS
 $$A lexeme as the text forms of tsvector and tsquery write it.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._lexeme_list(words text[])
-RETURNS tsvector
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-    SELECT string_agg(rag._quoted_lexeme(m.word) || ':' || least(m.position, 16383), ' ')
-    FROM unnest(words) WITH ORDINALITY AS m (word, position)
-)::tsvector;
-
-COMMENT ON FUNCTION rag._lexeme_list IS
-$$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
-
-
 CREATE OR REPLACE FUNCTION rag._find_language(name text)
 RETURNS regconfig
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -233,7 +221,9 @@ BEGIN
     END IF;
     _found := to_tsvector(language::regconfig, _parsed);
     IF _more IS NOT NULL THEN
-        _found := _found || rag._lexeme_list(_more);
+        _found := _found || (
+            SELECT string_agg(rag._quoted_lexeme(m.word) || ':' || least(m.position, 16383), ' ')
+            FROM unnest(_more) WITH ORDINALITY AS m (word, position))::tsvector;
     END IF;
     RETURN _found;
 END

@@ -48,14 +48,6 @@ $$hnsw.ef_search of a search that does not say it: what is set for the space, wi
 rag._default_ef_search, which is also taken where nothing is set (NULL).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._vector_scan_limit()
-RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 5000;
-
-COMMENT ON FUNCTION rag._vector_scan_limit IS
-$$After so many vectors of an index walk that found too few chunks, all are compared instead.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._distance_expression(space rag.spaces)
 RETURNS text
 LANGUAGE sql STABLE
@@ -268,7 +260,7 @@ BEGIN
         -- One more than asked for shows whether the last place is tied.
         _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10
             ELSE 1 END + 1;
-        _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
+        _scan_limit := coalesce(scan_limit, 5000);
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
         FROM rag._ann_search(_rank_vector.collection_id, _space, query_embedding, _taken,
@@ -315,5 +307,6 @@ and it comes last.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
 serves it. ef_search: 1 to 1000 (default rag._choose_ef_search; at least candidate_limit).
-exact_below: see rag._plan_vector. scan_limit: default rag._vector_scan_limit(). wanted: how many of
+exact_below: see rag._plan_vector. scan_limit: after so many vectors of a walk
+that found too few all are compared, 5000 by default. wanted: how many of
 them are to be found with a recall of 0.99, default all; the others are found along the way.$$;

@@ -200,26 +200,3 @@ collection has the version of the present lexer. Returns how many chunks it lexe
 It waits for no writer of a chunk: the next step begins with the first that was locked. A step that
 is rolled back has done nothing. Returns 0 at once when another session merges, compacts or lexes
 the collection.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._relex_steps()
-RETURNS TABLE (step text, subject integer)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    most CONSTANT integer := 200;   -- in one round: other steps wait behind them
-BEGIN
-    RETURN QUERY
-    SELECT 'relex', c.collection_id
-    FROM rag.collections AS c
-    LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
-    CROSS JOIN LATERAL generate_series(1, least(most, 3
-        + greatest(0, coalesce(t.chunk_count, 0) - coalesce(t.relexed, 0)) / rag._relex_batch()))
-    WHERE c.dropped_at IS NULL AND c.lexer_version <> rag._lexer_version()
-    ORDER BY c.collection_id;
-END
-$$;
-
-COMMENT ON FUNCTION rag._relex_steps IS
-$$The steps of maintenance that lex collections anew, as many as one round takes.$$;

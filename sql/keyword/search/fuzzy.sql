@@ -150,7 +150,8 @@ BEGIN
                 OR 'english' <> ALL (_listed) THEN rag._edit_variants(_word.word)
             ELSE rag._accent_variants(_word.word) END;
         RETURN QUERY
-        SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, rag._fuzzy_weight()
+        SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme,
+            0.7::double precision
         FROM rag._words_one_edit_away(_fuzzy_terms.collection_id, _word.word, _variants,
             _languages, _listed,
             most_forms) AS k;
@@ -164,7 +165,7 @@ $$What a query's words may have been that no chunk has, as lexemes that chunks c
 unknown: lexemes of the query that no chunk contains. Of each word (rag._correctable_words, the
 first 5): the same word in British or American spelling (rag._respelled), at weight 1; else, unless
 it is an ordinary word of the query's or the collection's languages, the words one edit away
-(rag._words_one_edit_away), at rag._fuzzy_weight. English is written without accents: what is
+(rag._words_one_edit_away), at weight 0.7. English is written without accents: what is
 ordinary there may still lack one. spelling: a word of that lexeme. mistyped: the
 word of the query, of which unknown_lexeme is a lexeme.$$;
 

@@ -8,14 +8,6 @@ COMMENT ON FUNCTION rag._keyword_term_limit IS
 $$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._fuzzy_weight()
-RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 0.7;
-
-COMMENT ON FUNCTION rag._fuzzy_weight IS
-$$What a word counts for that is searched for instead of a mistyped one that no chunk has.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._prepare_keyword(
     collection_id integer, query_text text, typo_tolerance boolean DEFAULT true
 )

@@ -88,23 +88,6 @@ bisection from `highest`: where a first scan may cut. scores: of the segment
 (rag._block_scores).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._few_segments()
-RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 16;
-
-COMMENT ON FUNCTION rag._few_segments IS
-$$Up to so many segments with weights are scanned at once, without chunks scored before to make a
-bar: their weights tell the best chunks nearly exactly, and a fifth of the time is saved.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._weak_share()
-RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 0.12;
-
-COMMENT ON FUNCTION rag._weak_share IS
-$$Which share of a good score the lexemes left out of a scan may make up together.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._factor_sum(query rag.keyword_query)
 RETURNS double precision
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -182,8 +165,9 @@ BEGIN
     -- 3 postings of rare lexemes are added up
     _lists := rag._keyword_lists(query, required);
     -- 4 the best of those are scored: their worst score is the bar
-    IF coalesce(cardinality(_lists.dense_segments), 0) <= rag._few_segments() THEN
-        _seeds := 0;                    -- a bar would hardly spare one of them
+    IF coalesce(cardinality(_lists.dense_segments), 0) <= 16 THEN
+        -- Their weights tell the best chunks nearly exactly: a bar would hardly spare one of them.
+        _seeds := 0;
     END IF;
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag._merge_topk(query, _best, rag._chunks_of_slots(
@@ -237,8 +221,9 @@ BEGIN
         _first_scores := rag._block_scores(query, _scan.segments[1], _scan.rare_vectors[1]);
         _cut := rag._sample_cut(_first_scores, _scan.highest,
             greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments)));
-        -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
-        _strong := rag._strong_terms(query, rag._weak_share() * greatest(_bar, _cut / 1000));
+        -- The commonest lexemes weigh least and are dearest to add up: what makes up 12 % of a good
+        -- score at most is only allowed for.
+        _strong := rag._strong_terms(query, 0.12 * greatest(_bar, _cut / 1000));
         _slack := _lists.slack + rag._factor_sum(query) - rag._factor_sum(_strong);
         _cut := _cut - 1000 * (_slack - _lists.slack);
         IF cardinality(_strong.lexemes) < cardinality(query.lexemes) THEN
