@@ -68,7 +68,7 @@ def main() -> None:
             documents, seconds = _read(python, kind, root, folder)
             good = [one for one in documents if one.get("content", "").strip()]
             docs = rag.collection("formats_bench")
-            docs.clear()
+            docs.delete(everything=True)
             docs.add(*({key: value for key, value in one.items() if value} for one in good))
             found, facts = 0, Counter[str]()
             for kind_of, question in questions:

@@ -152,10 +152,10 @@ class RagPgDocumentStore:
         self.collection.delete(*document_ids)
 
     def delete_all_documents(self) -> None:
-        self.collection.clear()
+        self.collection.delete(everything=True)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        return self.collection.delete_where(translate(filters))
+        return self.collection.delete(filter=translate(filters))
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
         return self.collection.metadata.merge(translate(filters), meta)

@@ -102,7 +102,7 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
         """Delete documents by id; None: all of them."""
-        self.collection.clear() if ids is None else self.collection.delete(*ids)
+        self.collection.delete(*ids or (), everything=ids is None)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:

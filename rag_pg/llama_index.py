@@ -128,7 +128,7 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
-        self._docs.delete_where({"ref_doc_id": ref_doc_id})
+        self._docs.delete(filter={"ref_doc_id": ref_doc_id})
 
     def delete_nodes(
         self,
@@ -138,7 +138,7 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
     ) -> None:
         """Delete the nodes that are among the ids and pass the filters; without both, none."""
         if wanted := _filter(node_ids, filters):
-            self._docs.delete_where(wanted)
+            self._docs.delete(filter=wanted)
 
     def get_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
@@ -147,7 +147,7 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
         return [_node(one.uri, one.content, one.metadata) for one in found]
 
     def clear(self) -> None:
-        self._docs.clear()
+        self._docs.delete(everything=True)
 
     def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
         """Search; options are those of `Collection.search`.

@@ -18,13 +18,12 @@ from rag_pg.cli.db import db, scale_out
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
 from rag_pg.cli.enrich import enrich
-from rag_pg.cli.history import answers, erase
+from rag_pg.cli.history import erase
 from rag_pg.cli.jobs import doctor, jobs, status
-from rag_pg.cli.key import key
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.serve import serve
-from rag_pg.cli.spaces import rechunk, reembed, spaces
+from rag_pg.cli.spaces import rechunk, reembed
 from rag_pg.cli.web import api_schema, types
 from rag_pg.cli.worker import worker
 from rag_pg.console import write, write_message
@@ -36,11 +35,11 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "The first day": ("demo", "add", "sync", "search", "ask", "documents", "status", "doctor"),
     "Documents, and how they are cut, embedded and enriched": (
         *("show", "delete", "erase", "adopt", "export", "import", "drop"),
-        *("rechunk", "reembed", "spaces", "enrich"),
+        *("rechunk", "reembed", "enrich"),
     ),
-    "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
+    "Quality": ("audit", "advise", "eval", "calibrate"),
     "Operation, and programs in other languages": (
-        *("worker", "jobs", "db", "serve", "key", "mcp"),
+        *("worker", "jobs", "db", "serve", "mcp"),
         *("scale-out", "api-schema", "types", "call"),
     ),
 }
@@ -114,8 +113,8 @@ def main() -> None:
 
 
 for function in (
-    add, adopt, advise, answers, ask, audit, calibrate, delete, demo, doctor, documents, drop,
-    enrich, erase, export, jobs, mcp, rechunk, reembed, search, serve, show, spaces, status, sync,
+    add, adopt, advise, ask, audit, calibrate, delete, demo, doctor, documents, drop,
+    enrich, erase, export, jobs, mcp, rechunk, reembed, search, serve, show, status, sync,
     worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
@@ -126,4 +125,3 @@ app.command("types")(types)
 app.command("call", add_help_option=False)(call)
 app.add_typer(evaluation, name="eval")
 app.add_typer(db, name="db")
-app.add_typer(key, name="key")

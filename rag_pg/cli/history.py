@@ -1,16 +1,14 @@
-"""The commands about what was: logged answers, and erasure."""
+"""`rag-pg erase`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_pg.console import (
     Chosen,
-    Column,
     Filter,
     as_json,
     command,
@@ -21,8 +19,6 @@ from rag_pg.console import (
     note,
     open_collection,
     parsed_filter,
-    parsed_moment,
-    shortened,
     write,
     write_filled,
     write_json,
@@ -32,85 +28,7 @@ from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import Erasure, ReplayedCitation
-
-
-@command
-def answers(
-    rag: Rag,
-    collection: Chosen,
-    only_open: Annotated[
-        bool, typer.Option("--open", help="Those that found nothing, or that somebody disliked.")
-    ] = False,
-    since: Annotated[
-        str | None, typer.Option(help="From this time on: 2026-03-31, or how long ago: '7 days'.")
-    ] = None,
-    replay: Annotated[
-        str | None,
-        typer.Option(help="Of this answer: each citation against its source, then and now."),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000.")] = 20,
-) -> None:
-    """Logged answers, the latest first, and what was said of them."""
-    if replay is not None and (only_open or since is not None):
-        raise InvalidInput("--replay is about one answer; leave out --open and --since")
-    moment = None if since is None else parsed_moment(since)
-    opened = open_collection(rag, collection)
-    if replay is not None:
-        _print_replay(opened.answers.replay(replay))
-        return
-    found = opened.answers.list(moment, only_open=only_open, limit=limit)
-    if not found and not opened.info.keep_answers:
-        write_message(no_log(collection))
-        return
-    listing(
-        found,
-        (
-            Column("id", value=lambda one: str(one.answer_id)),
-            Column("asked", local_time, value="answered_at"),
-            "question",
-            Column("answer", lambda text: shortened(" ".join(text.split()), 200)),
-            Column("found", _yes),
-            Column("sources", ", ".join),
-            Column("up", _count, optional=True, value="likes"),
-            Column("down", _count, optional=True, value="dislikes"),
-            Column("comments", " / ".join, optional=True),
-        ),
-        empty="no answer is logged" + (" there" if since or only_open else " yet"),
-    )
-
-
-def no_log(collection: str) -> str:
-    return (
-        f"{collection} logs no answers; to begin: rag-pg call alter_collection"
-        f" collection={collection} keep_answers='90 days'"
-    )
-
-
-def _print_replay(found: Sequence[ReplayedCitation]) -> None:
-    listing(
-        found,
-        (
-            Column("citation", value="number"),
-            "uri",
-            Column("version then", value="version_then"),
-            Column("stood then", _yes, value="stood_then"),
-            Column("version now", value="version_now"),
-            Column("stands now", _yes, value="stands_now"),
-            "quote",
-        ),
-        empty="the answer has no citations",
-    )
-    if any(one.stood_then is None for one in found) and not as_json.get():
-        write_message("without a version: it is not kept, or the document is gone")
-
-
-def _count(number: int) -> str:
-    return f"{number or ''}"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
+    from rag_pg.types import Erasure
 
 
 @command

@@ -1,24 +1,19 @@
-"""`rag-pg spaces`, `reembed` and `rechunk`: another model or another chunking, without downtime."""
+"""`rag-pg reembed` and `rechunk`: another model or another chunking, without downtime."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_pg.console import (
     Chosen,
-    Column,
     as_json,
     command,
     count_of,
-    listing,
     open_collection,
     parsed_object,
     show_progress,
-    size_of,
     write,
     write_json,
     write_message,
@@ -28,7 +23,6 @@ from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
-    from rag_pg.types import Space, SpaceComparison
 
 
 @command
@@ -55,10 +49,10 @@ def reembed(
         f"{space.embedded} of {count_of(space.chunks, 'chunk')} embedded",
     )
     if not wait:
-        write_message("workers embed it; see rag-pg spaces")
+        write_message("workers embed it; see: rag-pg call list_spaces")
     elif not activate:
         write_message(
-            f"compare it, then: rag-pg spaces {collection} --activate {space.space_id}",
+            f"compare it, then: rag-pg call activate_space space_id={space.space_id}",
         )
 
 
@@ -84,97 +78,3 @@ def rechunk(
         f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
     )
     write_result(message, collection=collection, documents=count)
-
-
-@command
-def spaces(
-    rag: Rag,
-    collection: Annotated[str | None, typer.Argument(help="Only this collection.")] = None,
-    activate: Annotated[int | None, typer.Option(help="Search with this space.")] = None,
-    rollback: Annotated[
-        bool, typer.Option("--rollback", help="Search with the space before.")
-    ] = False,
-    drop: Annotated[int | None, typer.Option(help="Remove this space.")] = None,
-    compare: Annotated[
-        Path | None,
-        typer.Option(help="Compare by the JSON lines of this file: query, and relevant uris."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Switch though chunks lack vectors.")
-    ] = False,
-) -> None:
-    """Embedding spaces: progress, comparing, switching, removing."""
-    actions = [activate is not None, rollback, drop is not None, compare is not None]
-    if sum(actions) > 1 or (any(actions) and collection is None):
-        raise InvalidInput(
-            "name a collection and one of --activate, --rollback, --drop and --compare"
-        )
-    if collection is not None and any(actions):
-        target = open_collection(rag, collection)
-        own = [s.space_id for s in target.spaces.list()]
-        for wanted in (activate, drop):
-            if wanted is not None and wanted not in own:
-                raise InvalidInput(
-                    f"collection {collection!r} has no space {wanted}; it has "
-                    + ", ".join(map(str, own))
-                )
-        if compare is not None:
-            _print_comparison(target.spaces.compare(_queries(compare)))
-            return
-        if activate is not None:
-            missing = target.spaces.activate(activate, force=force)
-            write_message(
-                f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
-            )
-        elif rollback:
-            write_message(f"space {target.spaces.rollback(force=force)} is active again")
-        elif drop is not None:
-            target.spaces.drop(drop)
-            write_message(f"space {drop} is gone")
-    found = rag.admin.spaces(collection)
-    listing(
-        found,
-        (
-            Column("collection", value="collection_name"),
-            Column("space", value="space_id"),
-            "model",
-            "state",
-            Column("embedded", value=_embedded),
-            Column("waiting", optional=True),
-            Column("failed", optional=True),
-            Column("index", value="index_state"),
-            Column("size", size_of, value="bytes"),
-        ),
-        empty="no collections yet",
-    )
-
-
-def _embedded(space: Space) -> str:
-    return f"{space.embedded}/{space.chunks}"
-
-
-def _print_comparison(rows: list[SpaceComparison]) -> None:
-    figures = {"overlap@10": "overlap", "ranks apart": "rank_difference", "recall@10": "recall",
-               "nDCG@10": "ndcg"}  # fmt: skip
-    listing(
-        rows,
-        (
-            Column("space", value="space_id"),
-            "model",
-            "state",
-            *(Column(name, "{:.3f}".format, value=field) for name, field in figures.items()),
-        ),
-    )
-
-
-def _queries(path: Path) -> list[Mapping[str, Any]]:
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InvalidInput(f"cannot read {path}: {exc}") from exc
-    shown = """'{"query": "reset my password", "relevant": ["password.md"]}'"""
-    return [
-        parsed_object(line, f"line {number} of {path}", shown)
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]

@@ -366,8 +366,6 @@ class AsyncCollection:
     sync = Threaded(Collection.sync)
     add_chunks = Threaded(Collection.add_chunks)
     delete = Threaded(Collection.delete)
-    delete_where = Threaded(Collection.delete_where)
-    clear = Threaded(Collection.clear)
     wait = Threaded(Collection.wait)
     get = Threaded(Collection.get)
     get_many = Threaded(Collection.get_many)

@@ -52,5 +52,5 @@ def _id(answer_id: str | UUID) -> UUID:
     except ValueError as exc:
         raise InvalidInput(
             f"{str(answer_id)!r} is no id of an answer; pass Answer.trace_id or"
-            " LoggedAnswer.answer_id (rag-pg answers lists them)"
+            " LoggedAnswer.answer_id (rag.list_answers lists them)"
         ) from exc

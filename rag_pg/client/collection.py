@@ -21,7 +21,7 @@ from rag_pg.client.resources import Resources
 from rag_pg.client.spaces import Spaces
 from rag_pg.client.threaded import in_thread, kind_of_search
 from rag_pg.client.versions import Versions
-from rag_pg.errors import NotFound, RagError
+from rag_pg.errors import InvalidInput, NotFound, RagError
 from rag_pg.ingest import (
     CHUNK_KEYS,
     Reading,
@@ -284,19 +284,22 @@ class Collection:
                 )
         return loaded
 
-    def delete(self, *uris: str) -> int:
-        """Delete documents by their uris, all or none, and return how many there were."""
-        return self.rag.database.delete_documents(self.name, uris)
+    def delete(
+        self, *uris: str, filter: Mapping[str, Any] | None = None, everything: bool = False
+    ) -> int:
+        """Delete documents, all or none, and return how many there were.
 
-    def delete_where(self, filter: Mapping[str, Any]) -> int:
-        """Delete the documents whose metadata pass a filter, all or none, and return how many there
-        were. Raises: InvalidInput (an empty filter; see `clear`), InvalidQuery."""
-        return self.rag.database.value(int, "delete_where", collection=self.name, filter=filter)
-
-    def clear(self) -> int:
-        """Delete all documents, and return how many there were; the collection stays."""
+        Args:
+            uris: of which. filter: those whose metadata pass it. everything: all; the collection
+                stays.
+        Raises: InvalidInput (uris and one of the others, an empty filter), InvalidQuery.
+        """
+        if filter is None and not everything:
+            return self.rag.database.delete_documents(self.name, uris)
+        if uris:
+            raise InvalidInput("uris go with neither a filter nor everything; use one of them")
         return self.rag.database.value(
-            int, "delete_where", collection=self.name, filter={}, everything=True
+            int, "delete_where", collection=self.name, filter=filter or {}, everything=everything
         )
 
     @in_thread("long")

@@ -417,15 +417,13 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
 
 
 @pytest.mark.minutes
-def test_another_model_is_built_compared_activated_and_rolled_back(
-    cli: Run, handbook: Path, tmp_path: Path
-) -> None:
+def test_another_model_is_built_activated_and_rolled_back(cli: Run, handbook: Path) -> None:
     with FakeGemini() as gemini:
         environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}
         old = "gemini:gemini-embedding-001:64"
         lines(cli("add", "handbook", "--model", old, "--json", **environment))
-        (first,) = lines(cli("spaces", "--json"))
-        assert (first["state"], first["share"], first["index_state"]) == ("active", 1, "ready")
+        (first,) = lines(cli("call", "list_spaces", "--json"))
+        assert (first["state"], first["index_state"]) == ("active", "ready")
         model = "gemini:gemini-embedding-001:32"
         (queued,) = lines(
             cli("reembed", "docs", "--model", model, "--no-wait", "--json", **environment)
@@ -433,35 +431,24 @@ def test_another_model_is_built_compared_activated_and_rolled_back(
         assert (queued["state"], queued["embedded"]) == ("building", 0)
         second = str(queued["space_id"])
         assert "chunks have no vector yet" in complaint(
-            cli("spaces", "docs", "--activate", second), 1
+            cli("call", "activate_space", f"space_id={second}"), 1
         )
         done = cli("reembed", "docs", "--model", model, **environment)
         assert done.returncode == 0, done.stderr
         assert f"space {second} ({model}) is building: 2 of 2 chunks embedded" in done.stdout
-        assert f"rag-pg spaces docs --activate {second}" in done.stderr
-        (tmp_path / "queries.jsonl").write_text(
-            '{"query": "reset my password", "relevant": ["handbook/password.md"]}\n\n'
-        )
-        compared = cli("spaces", "docs", "--compare", "queries.jsonl", "--json", **environment)
-        assert [row["overlap"] for row in lines(compared)] == [1, 1]
-        assert all(row["recall"] == 1 for row in lines(compared))
-        shown = cli("spaces", "docs", "--compare", "queries.jsonl", **environment)
-        assert [row.split("\t")[3:] for row in shown.stdout.splitlines()] == [
-            ["1.0", "0.0", "1.0", "1.0"]
-        ] * 2
-        states = lines(cli("spaces", "docs", "--activate", second, "--json"))
+        assert f"rag-pg call activate_space space_id={second}" in done.stderr
+        assert cli("call", "activate_space", f"space_id={second}").returncode == 0
+        states = lines(cli("call", "list_spaces", "collection=docs", "--json"))
         assert [row["state"] for row in states] == ["retired", "active"]
         (hit,) = lines(cli("search", "holiday", "-n", "1", "--json", **environment))
         assert hit["vector_rank"] is not None
-        assert "retired" in cli("spaces", "docs").stdout
-        states = lines(cli("spaces", "docs", "--rollback", "--json"))
-        assert [row["state"] for row in states] == ["active", "retired"]
-        assert len(lines(cli("spaces", "docs", "--drop", second, "--json"))) == 1
+        assert cli("call", "rollback_space", "collection=docs").returncode == 0
+        assert cli("call", "drop_space", f"space_id={second}").returncode == 0
+        (left,) = lines(cli("call", "list_spaces", "--json"))
+        assert (left["space_id"], left["state"]) == (first["space_id"], "active")
         chunking = '{"max_tokens": 32}'
         (cut,) = lines(cli("rechunk", "docs", "--chunking", chunking, "--json", **environment))
         assert cut == {"collection": "docs", "documents": 2}
-    assert "has no space 99; it has" in complaint(cli("spaces", "docs", "--drop", "99"), 2)
-    assert "name a collection" in complaint(cli("spaces", "--rollback"), 2)
     assert "the chunking is not JSON" in complaint(cli("rechunk", "docs", "--chunking", "x"), 2)
     assert "there is no collection 'nope'" in complaint(
         cli("reembed", "nope", "--model", "minilm"), 1

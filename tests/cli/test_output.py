@@ -83,7 +83,6 @@ PRINTED = {  # command: how often the odd text is in what it prints at least
     ("delete", f"no {ODD}", "-c", "odd"): 1,
     ("doctor",): 0,
     ("status",): 0,
-    ("spaces",): 0,
     ("call", "count_documents", "collection=odd"): 0,
     ("show", ODD, "-c", "odd"): 2,
 }

@@ -129,10 +129,10 @@ def test_documents_are_deleted_merged_and_cleared_by_filter(rag: Rag) -> None:
     assert docs.search(embedding=[1, 1, 0], limit=1)[0].metadata == {"seen": True}
     first = docs.metadata.facets("n", limit=3)
     assert len(first) == 3 and {facet.total_values for facet in first} == {7}
-    assert docs.delete_where({"n": {"$gte": 5}}) == 4
+    assert docs.delete(filter={"n": {"$gte": 5}}) == 4
     with pytest.raises(InvalidInput, match="passes every document"):
-        docs.delete_where({})
-    assert docs.clear() == 5 and docs.count() == 0
+        docs.delete(filter={})
+    assert docs.delete(everything=True) == 5 and docs.count() == 0
     assert rag.info("docs").name == "docs"
 
 

@@ -13,7 +13,6 @@ from rag_pg.evaluation.cli.audit import advise, audit
 from rag_pg.evaluation.cli.calibration import calibrate
 from rag_pg.evaluation.cli.comparison import compare
 from rag_pg.evaluation.cli.gate import gate
-from rag_pg.evaluation.cli.recall import recall
 from rag_pg.evaluation.cli.report import report
 from rag_pg.evaluation.cli.runs import judge, run, show
 from rag_pg.evaluation.cli.sets import export, generate, import_
@@ -29,7 +28,7 @@ evaluation = typer.Typer(
 GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Questions": (import_, generate, export),
     "Runs": (run, show, compare, report, sweep, judge),
-    "What must not get worse": (gate, recall),
+    "What must not get worse": (gate,),
 }
 for _group, _commands in GROUPS.items():
     for _command in _commands:

@@ -99,7 +99,7 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 		asking = null;
 		done(!!dialog.returnValue);
 	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.trim();}}, h("h2", short(detail, 500)),
-		h("label", "Key ", field), h("p.soft", "rag-pg key makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
+		h("label", "Key ", field), h("p.soft", "rag.make_service_key makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
 	document.body.append(dialog);
 	dialog.showModal();
 });

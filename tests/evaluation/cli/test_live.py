@@ -1,4 +1,4 @@
-"""Live queries by the command line: sampled, replayed, and `rag-pg eval recall`."""
+"""Live queries by the command line: sampled, replayed, and how many of the nearest are found."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ def test_queries_are_sampled_replayed_and_their_recall_is_measured(
     assert [json.loads(line)["query_text"] for line in lines] == ["word5 bird12", "fish word3"]
     lines = cli(*replay, 'options={"candidate_limit": 2}', "--json").stdout.splitlines()
     assert all("candidate_limit 2 is out of range" in json.loads(line)["error"] for line in lines)
-    done = cli("eval", "recall", "docs", "--sample", "5", "-k", "3")
+    done = cli("call", "measure_recall", "collection=docs", "sample=5", "k=3", "--json")
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 2  # a table, not a paragraph
-    assert "1.000" in done.stdout and "vectors of chunks" in done.stderr
-    assert cli("eval", "recall", "docs", "--history").stdout == done.stdout
+    measure = json.loads(done.stdout)
+    assert (measure["recall"], measure["source"]) == (1, "stored")
+    (kept,) = cli("call", "list_recall", "collection=docs", "--json").stdout.splitlines()
+    assert json.loads(kept) == measure
