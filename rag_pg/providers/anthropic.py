@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from rag_pg.deadline import sleep
 from rag_pg.errors import ProviderUnavailable
 from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
-from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
 from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.types import Capabilities, Completion, Finish, Message, Source, ToolCall, Usage
@@ -100,25 +99,18 @@ class AnthropicChat:
 
 
 class AnthropicLLM(ChatModel):
-    """A model of Anthropic's. `timeout`: seconds per request. sleep: pauses between repetitions."""
+    """A model of Anthropic's; see `ConnectionOptions`."""
 
     def __init__(
         self,
         model: str,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = 60.0,
-        sleep: Sleep = sleep,
+        **reached: Unpack[ConnectionOptions],
     ) -> None:
         facts = find_model(f"anthropic:{model}")
         connection: Connection[Chat] = Connection(
             ANTHROPIC,
             lambda access: AnthropicChat(model, access),
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            sleep=sleep,
+            **reached,
         )
         super().__init__(
             f"anthropic:{model}",

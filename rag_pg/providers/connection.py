@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 from rag_pg.deadline import current_scope, seconds_left, sleep
 from rag_pg.errors import (
@@ -72,6 +72,16 @@ class Closeable(Protocol):
 
 class Retryable(ProviderUnavailable):
     """The provider failed in a way that may be over soon: a 5xx, a connection that broke."""
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """How a provider is reached. timeout: seconds a request, above 0; 60 by default. sleep: pauses
+    between repetitions."""
+
+    api_key: str | None
+    base_url: str | None
+    timeout: float
+    sleep: Sleep
 
 
 class Connection(Generic[C]):

@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, Unpack
 
-from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.checks import check_texts, unit_vectors
-from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
 from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.text import estimate_tokens
@@ -174,29 +173,18 @@ class OpenAIChat:
 
 
 class OpenAILLM(ChatModel):
-    """A model of OpenAI's, or of another server at `base_url`. `timeout`: seconds per request.
-
-    Args:
-        sleep: pauses between repetitions.
-    """
+    """A model of OpenAI's, or of another server at `base_url`. See `ConnectionOptions`."""
 
     def __init__(
         self,
         model: str,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = 60.0,
-        sleep: Sleep = sleep,
+        **reached: Unpack[ConnectionOptions],
     ) -> None:
         facts = find_model(f"openai:{model}")
         connection: Connection[Chat] = Connection(
             OPENAI,
             lambda access: OpenAIChat(model, access),
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            sleep=sleep,
+            **reached,
         )
         super().__init__(
             f"openai:{model}",
@@ -300,10 +288,7 @@ class OpenAIEmbedder:
         model: str,
         *,
         dimensions: int | None = None,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        timeout: float = 60.0,
-        sleep: Sleep = sleep,
+        **reached: Unpack[ConnectionOptions],
     ) -> None:
         if dimensions is not None and dimensions < 1:
             raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")
@@ -313,11 +298,8 @@ class OpenAIEmbedder:
         self._connection: Connection[Any] = Connection(
             OPENAI,
             open_client,
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
             patience=0,  # a refusal is the business of who plans the calls: the worker's budget
-            sleep=sleep,
+            **reached,
         )
         self.dimensions = dimensions or DIMENSIONS.get(model) or len(self._request(["word"])[0])
         self.fingerprint = f"openai/{model}/dimensions={self.dimensions}/l2"

@@ -85,7 +85,7 @@ def cli(rag: Rag, dsn: str, tmp_path: Path) -> Callable[..., subprocess.Complete
         )
         row = connection.execute("SELECT min(job_id)::text FROM rag.jobs").fetchone()
     assert row is not None
-    known = {"JOB": row[0], "ANSWER": answer.trace_id}
+    known = {"JOB": row[0], "answer_id=ANSWER": f"answer_id={answer.trace_id}"}
 
     def run(*arguments: str, terminal: bool) -> subprocess.CompletedProcess[str]:
         environment = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path), "COLUMNS": "80"}

@@ -193,7 +193,7 @@ def test_a_sync_with_ocr_reads_what_one_without_has_not(rag: Rag, tmp_path: Path
     assert docs.add(folder, wait=False, ocr=True).failures == ()
     uri = str(folder / "scan.pdf")
     assert docs.get(uri).metadata["ocr"] is True and "twelve euros" in str(docs.get(uri).content)
-    docs.clear()
+    docs.delete(everything=True)
     assert docs.sync(folder, wait=False, dry_run=True).changed == 1
     assert docs.sync(folder, wait=False, ocr=True).changed == 2
     assert docs.sync(folder, wait=False).failures == ()

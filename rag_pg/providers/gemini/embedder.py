@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
-from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput
 from rag_pg.providers.checks import unit_vectors
-from rag_pg.providers.connection import Connection, Sleep
+from rag_pg.providers.connection import Connection, ConnectionOptions
 from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.sdk import Sdk, SdkChoice, open_sdk
 from rag_pg.text import estimate_tokens
@@ -37,11 +37,8 @@ class GeminiEmbedder:
         model: str = "gemini-embedding-001",
         *,
         dimensions: int = DIMENSIONS,
-        api_key: str | None = None,
-        base_url: str | None = None,
         sdk: SdkChoice = "auto",
-        timeout: float = 60.0,
-        sleep: Sleep = sleep,
+        **reached: Unpack[ConnectionOptions],
     ) -> None:
         if dimensions < 1:
             raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")
@@ -54,11 +51,8 @@ class GeminiEmbedder:
             lambda access: open_sdk(
                 sdk, api_key=access.key, base_url=access.url, timeout=access.timeout
             ),
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
             patience=0,  # a refusal is the business of who plans the calls: the worker's budget
-            sleep=sleep,
+            **reached,
         )
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:

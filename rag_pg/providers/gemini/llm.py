@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from typing import Unpack
 
-from rag_pg.deadline import sleep
 from rag_pg.errors import ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
-from rag_pg.providers.connection import Access, Connection, Sleep
+from rag_pg.providers.connection import Access, Connection, ConnectionOptions
 from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.sdk import Reply, SdkChoice, open_sdk, thought_tokens
 from rag_pg.providers.limits import find_model
@@ -46,30 +46,20 @@ class GeminiChat:
 
 
 class GeminiLLM(ChatModel):
-    """A Gemini model that writes text. `timeout`: seconds per request, above 0.
-
-    Args:
-        sleep: pauses between repetitions.
-    """
+    """A Gemini model that writes text. See `ConnectionOptions`."""
 
     def __init__(
         self,
         model: str = "gemini-2.5-flash",
         *,
-        api_key: str | None = None,
-        base_url: str | None = None,
         sdk: SdkChoice = "auto",
-        timeout: float = 60.0,
-        sleep: Sleep = sleep,
+        **reached: Unpack[ConnectionOptions],
     ) -> None:
         facts = find_model(f"gemini:{model}")
         connection: Connection[Chat] = Connection(
             GEMINI,
             lambda access: GeminiChat(model, sdk, access),
-            api_key=api_key,
-            base_url=base_url,
-            timeout=timeout,
-            sleep=sleep,
+            **reached,
         )
         super().__init__(
             f"gemini:{model}",

@@ -55,4 +55,4 @@ def test_queries_are_sampled_replayed_and_their_recall_is_measured(
     measure = json.loads(done.stdout)
     assert (measure["recall"], measure["source"]) == (1, "stored")
     (kept,) = cli("call", "list_recall", "collection=docs", "--json").stdout.splitlines()
-    assert json.loads(kept) == measure
+    assert json.loads(kept)["measure_id"] == measure["measure_id"]
