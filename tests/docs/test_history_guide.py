@@ -40,7 +40,7 @@ def test_every_example_of_the_guide_runs_in_its_order(
                 for line in block.splitlines():
                     told = line.split("#")[0].removesuffix(" ").rstrip()
                     # there was no document a minute ago, and no question is open
-                    may_fail = told.endswith(("--at '1 minute'", "--open"))
+                    may_fail = told.endswith(("--at '1 minute'", "only_open=true"))
                     if "$ANSWER" in told:
                         told = told.replace("$ANSWER", names["answer"].trace_id)
                     arguments = shlex.split(told)[1:]

@@ -21,10 +21,9 @@ from rag_pg.cli.app import app
 
 PAGE = (ROOT / "docs" / "guides" / "serve.md").read_text(encoding="utf-8")
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-KEY = COMMANDS["key"].commands["make"]
 OPTIONS = {
     name
-    for parameter in (*COMMANDS["serve"].params, *KEY.params)
+    for parameter in COMMANDS["serve"].params
     for name in (*parameter.opts, *parameter.secondary_opts)
 }
 
