@@ -135,6 +135,12 @@ wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo
 bench-%: $(VENV)/.bench ## a measurement, bench-jobs runs bench/jobs.py: its first lines say what of (most need RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/$(subst -,_,$*).py $(ARGS)
 
+OPENAPI := .venv-openapi
+
+bench-service_openapi: $(VENV)/.test # the service keeps to its OpenAPI: schemathesis, which is in an environment of its own
+	@test -x $(OPENAPI)/bin/st || { $(PYTHON) -m venv $(OPENAPI) && $(OPENAPI)/bin/python -m pip --quiet --quiet install schemathesis; }
+	$(BIN)/python bench/service_openapi.py $(OPENAPI) $(ARGS)
+
 load: $(VENV)/.test ## 200 clients over PgBouncer at 50 and 80 % of what the machine sustains, ten minutes each, while a worker, the pooler and the standby are killed
 	$(BIN)/python bench/open_load.py $(ARGS)
 

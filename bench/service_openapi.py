@@ -1,9 +1,10 @@
 """Whether the service keeps to its OpenAPI, whatever it is sent: schemathesis over every route.
 
-python bench/service_openapi.py FOLDER [EXAMPLES]
+make bench-service_openapi [ARGS=EXAMPLES]
 
-FOLDER: an environment with schemathesis, which is none of this project's. A service is started on a
-database of its own, with two collections; the exit code is that of schemathesis.
+It is python bench/service_openapi.py FOLDER [EXAMPLES] with an environment that has schemathesis,
+which is none of this project's. A service is started on a database of its own; the exit code is
+that of schemathesis.
 """
 
 from __future__ import annotations

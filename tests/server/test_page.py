@@ -434,7 +434,7 @@ def test_a_thumb_down_becomes_a_question_and_runs_are_compared(
     with Seen(chromium, url) as seen:
         page = seen.go("ask", ".measures", q="When does valve 7 open?")
         page.get_by_role("button", name="Bad answer").click()
-        page.get_by_role("link", name="Quality").last.click()
+        page.locator("article").get_by_role("link", name="Quality").click()  # once it is noted
         row = page.locator("tr", has_text="thumb down")
         row.get_by_role("button").click()  # what is right nobody says
         row.get_by_text("not judged").wait_for()

@@ -189,3 +189,10 @@ def test_what_is_wrong_is_a_problem_with_the_words_of_the_client(
     problem = found.json()
     assert problem["status"] == problem["error"]["code"] == status
     assert told in problem["detail"] and problem["error"]["message"] == problem["detail"]
+
+
+def test_what_does_not_begin_in_time_is_told_so(filled: Rag) -> None:
+    body = {"collection": "animals", "query": "bird"}
+    late = request(app_over(filled, timeout=0.0), "POST", "/search", json=body)
+    assert (late.status_code, late.headers["content-type"]) == (504, "application/problem+json")
+    assert "within 0 seconds" in late.json()["detail"]

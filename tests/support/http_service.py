@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx2
@@ -19,6 +20,7 @@ from patience import BOUND
 
 from rag_pg import AsyncRag, Rag
 from rag_pg.server.http import ServiceOptions, make_app
+from rag_pg.threads import start_thread
 
 T = TypeVar("T")
 BASE = "http://127.0.0.1:8000"
@@ -82,17 +84,25 @@ def running(rag: Rag, *options: str, **environment: str) -> Iterator[Running]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
-    service = None
+    assert process.stderr is not None and process.stdout is not None
+    lines = list[str]()
+    reading = None
     try:
         line = process.stderr.readline()
         found = re.search(r"serving at (http://\S+:\d+)/", line)
         assert found, line + process.stderr.read()
         service = Running(found[1], process)
+        # A pipe that nobody reads is full after 64 kB, and who writes to it waits.
+        reading = start_thread(partial(lines.extend, process.stderr), "log of the service")
         yield service
     finally:
         process.terminate()
-        out, errors = process.communicate(timeout=BOUND)
-        if service is not None:
-            service.log += errors.splitlines()
+        process.wait(BOUND)
+        out = process.stdout.read()
+        if reading is not None:
+            reading.join()
+            process.stderr.close()
+        process.stdout.close()
+    service.log += [line.rstrip("\n") for line in lines]
+    errors = "".join(lines)
     assert out == "" and "Traceback" not in errors and process.returncode in (0, -15), errors

@@ -59,7 +59,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                clock.reschedule(None)  # a stream may last
+                if not clock.expired():
+                    clock.reschedule(None)  # a stream may last
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 for name, value in SECURITY.items():

@@ -31,7 +31,7 @@ function draw() {
 		$("collection").value = app.docs;
 		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
 		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
-		if (wanted && wanted !== app.docs) return empty("There is no such collection, or it may not be read from here.", "Choose another above.");
+		if (wanted && wanted !== app.docs) return empty("No such collection may be read from here.", "Choose another above.");
 		return (await import(`./${screen.toLowerCase()}.js`)).open();
 	});
 }

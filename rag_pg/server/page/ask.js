@@ -126,7 +126,7 @@ function thumbs(turn) {
 	const told = h("span", {role: "status"}), why = h("input", {label: "What is wrong with it", placeholder: "What is wrong?", dir: "auto", hidden: true, onchange: () => rate(-1)});
 	const rate = async (rating) => {
 		try {
-			await post("feedback", {answer_id: turn.answer.trace_id, rating, comment: why.value});
+			await post("feedback", {answer_id: turn.answer.trace_id, rating, comment: why.value}, null);
 			turn.rated = rating;
 			all.forEach(([sign, r]) => r.setAttribute("aria-pressed", `${sign === rating}`));
 			why.hidden = rating > 0;

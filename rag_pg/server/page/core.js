@@ -89,7 +89,7 @@ export async function request(path, params, body, signal = app.signal) {
 	throw Object.assign(new Error(detail ?? `The service answered ${response.status}.`), {status: response.status});
 }
 export const get = async (path, params) => (await request(path, params)).json();
-export const post = async (path, body) => (await request(path, {}, {collection: app.docs, ...body})).json();
+export const post = async (path, body, signal) => (await request(path, {}, {collection: app.docs, ...body}, signal)).json();
 
 let asking = null; // one dialog for all that are refused at once
 const keyGiven = (detail) => asking ??= new Promise((done) => {

@@ -4,11 +4,11 @@ import * as source from "./source.js";
 export function open() {
 	const query = app.params.get("q"), limit = Number(app.params.get("n") ?? 10), chosen = JSON.parse(app.params.get("f") ?? "{}"); // field -> values
 	const filter = Object.fromEntries(Object.entries(chosen).map(([field, values]) => [field, {$in: values}]));
-	const field = h("input", {id: "field", type: "search", value: query, dir: "auto", required: true, label: "Search", placeholder: "Words, a sentence, an error code"});
+	const field = h("input", {id: "field", type: "search", value: query, dir: "auto", required: true, label: "Search", placeholder: "Words or a question"});
 	const go = (changed) => app.go("search", {q: field.value, f: JSON.stringify(chosen), ...changed}), filters = h("div.facets"), found = h("div");
 	part(filters, () => facets(chosen, filter, go));
 	if (query) part(found, () => results({query, limit, filter}, go));
-	else show(found, empty("Nothing is searched yet.", "The table shows where the vectors and where the words put each passage."));
+	else show(found, empty("Nothing is searched yet.", "Each passage is shown with its rank by vectors and by words."));
 	return [h("form.composer", {go}, field, h("button.main", "Search")), filters, found];
 }
 
