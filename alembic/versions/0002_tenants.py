@@ -111,6 +111,11 @@ STATEMENTS = (
     CREATE POLICY originals_of_documents ON rag.originals
     USING (rag._sees_document(collection_id, document_id))
     """,
+    # One tenant's answer stands in no way of another's with the same id.
+    "ALTER TABLE rag.answer_log DROP CONSTRAINT answer_log_pkey",
+    """
+    ALTER TABLE rag.answer_log ADD CONSTRAINT answer_log_pkey PRIMARY KEY (answer_id, collection_id)
+    """,
     # It returns that, too.
     "DROP FUNCTION IF EXISTS rag.take_jobs(integer, double precision, text[], text, text[])",
 )

@@ -39,7 +39,8 @@ DECLARE
     _retrieved text[];
     _notes text[];
 BEGIN
-    IF _collection.keep_answers <= interval '0' THEN
+    IF _collection.keep_answers <= interval '0'
+        OR rag._scope(_collection.collection_id) IS NOT NULL THEN
         RETURN false;
     END IF;
     IF answer_id IS NULL OR jsonb_typeof(answer) IS DISTINCT FROM 'object' THEN
@@ -55,7 +56,9 @@ BEGIN
                 coalesce(nullif(answer -> 'citations', 'null'), '[]')) AS c) AS u (uri)
             WHERE u.uri IS NOT NULL ORDER BY u.uri);
     END IF;
-    IF rag._was_erased(_collection, _retrieved, (answer ->> 'seconds')::double precision) THEN
+    IF EXISTS (SELECT FROM rag.answer_log AS a WHERE a.answer_id = log_answer.answer_id
+            AND a.collection_id = ANY (rag._own_collections()))
+        OR rag._was_erased(_collection, _retrieved, (answer ->> 'seconds')::double precision) THEN
         RETURN false;
     END IF;
     _notes := ARRAY(SELECT jsonb_array_elements_text(
@@ -86,7 +89,7 @@ $$Keep an answer, where the collection says so.
 
 Keep an answer with its question and its citations, where the collection keeps answers (see
 rag.alter_collection); false where it does not, or has this one, or where a document that it was
-made from was erased meanwhile.
+made from was erased meanwhile, or for a tenant in a shared collection.
 
 answer_id: the trace id of the answer. answer: as rag.ask returns it; retrieved: the uris of all
 documents that were found for it, NULL where they are not all known: such an answer goes with any
@@ -106,7 +109,8 @@ DECLARE
 BEGIN
     SELECT a.* INTO _answer
     FROM rag.answer_log AS a JOIN rag.collections AS c ON c.collection_id = a.collection_id
-    WHERE a.answer_id = _require_answer.answer_id;
+    WHERE a.answer_id = _require_answer.answer_id
+        AND a.collection_id = ANY (rag._own_collections());
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no answer %', coalesce(answer_id::text, 'NULL')
         USING ERRCODE = 'RG002', HINT = 'answers are kept where the collection says so: '
@@ -181,7 +185,8 @@ BEGIN
             count(*) FILTER (WHERE x.rating = -1) AS dislikes,
             coalesce(array_agg(x.comment ORDER BY x.feedback_id)
                 FILTER (WHERE x.comment <> ''), '{}') AS comments
-        FROM rag.answer_feedback AS x WHERE x.answer_id = a.answer_id
+        FROM rag.answer_feedback AS x
+        WHERE x.answer_id = a.answer_id AND x.collection_id = _id
     ) AS f
     WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
         AND (NOT only_open OR NOT a.found OR f.dislikes > 0)

@@ -166,7 +166,8 @@ BEGIN
             AND (a.retrieved && uris OR a.retrieved = '{}' AND a.found)  -- of unknown documents
         RETURNING a.answer_id
     ), notes AS (
-        DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id
+        DELETE FROM rag.answer_feedback AS f USING gone AS g
+        WHERE f.answer_id = g.answer_id AND f.collection_id = _erase_answers.collection_id
         RETURNING f.feedback_id
     )
     SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM notes) INTO _answers, _feedback;

@@ -497,12 +497,13 @@ BEGIN
                 WHERE c ->> 'status' IN ('exact', 'normalised')
                     AND c ->> 'supports' IS DISTINCT FROM 'false' AND coalesce((
                     SELECT sum(v.rating) FROM rag.answer_feedback AS v
-                    WHERE v.answer_id = a.answer_id AND v.citation::text = c ->> 'number'), 0) >= 0)
+                    WHERE v.answer_id = a.answer_id AND v.collection_id = _id
+                        AND v.citation::text = c ->> 'number'), 0) >= 0)
                 ELSE '[]'::jsonb END AS relevant
         FROM rag.answer_log AS a
         LEFT JOIN LATERAL (
             SELECT sum(v.rating) AS rating FROM rag.answer_feedback AS v
-            WHERE v.answer_id = a.answer_id AND v.citation IS NULL
+            WHERE v.answer_id = a.answer_id AND v.collection_id = _id AND v.citation IS NULL
         ) AS f ON true
         WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
             AND (NOT a.found OR NOT a.sufficient OR f.rating <> 0)

@@ -18,7 +18,8 @@ BEGIN ATOMIC
             facets,select_documents,aggregate_documents,describe_metadata,find_values,
             list_versions,document_at,diff_versions,visible_groups,list_jobs,
             pending_documents,
-            wait_until_searchable,_synced_documents,get_calibration,list_answers,replay_answer}'),
+            wait_until_searchable,_synced_documents,get_calibration,list_answers,replay_answer,
+            log_answer,feedback,log_query}'),
         ('writer', '{put_document,put_documents,put_chunks,load_chunks,delete_document,
             delete_documents,delete_where,merge_metadata,keep_original,_note_synced,
             set_access}')
@@ -32,7 +33,8 @@ read no table), reader (the door role) or writer.
 Each finds the collection by its name, through rag._require_collection, or joins rag.collections,
 which a policy holds; none takes the id of something of which it does not look up the collection.
 Functions that commit cannot run with other rights than the caller's, and what a worker answers is
-read with the worker's: rag.ask and the like are not among them.$$;
+read with the worker's, views of the application among it: rag.ask and the like are not among
+them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._door_roles(OUT owner_name name, OUT reader name, OUT writer name)
@@ -193,6 +195,8 @@ BEGIN
         SELECT t.relation, t.condition, c.relrowsecurity,
             open_door AND (_shared OR t.relation = 'collections') AS wanted,
             t.relation IN ('collections', 'documents', 'chunks', 'jobs') AS of_tenants_alone,
+            CASE WHEN t.relation IN ('answer_log', 'answer_feedback') THEN 'ALL' ELSE 'SELECT'
+                END AS commands,
             (SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_policy AS p
              WHERE p.polrelid = c.oid AND p.polname = 'tenant') AS present,
             (SELECT array_agg(r.oid ORDER BY r.oid) FROM pg_policy AS p, unnest(p.polroles) AS r
@@ -206,8 +210,8 @@ BEGIN
             _policy.present := NULL;
         END IF;
         IF _policy.wanted AND _policy.present IS NULL THEN
-            EXECUTE format('CREATE POLICY tenant ON rag.%I FOR SELECT TO %I USING (%s)',
-                _policy.relation, _roles.reader, _policy.condition);
+            EXECUTE format('CREATE POLICY tenant ON rag.%I FOR %s TO %I USING (%s)',
+                _policy.relation, _policy.commands, _roles.reader, _policy.condition);
         END IF;
         IF _policy.roles IS DISTINCT FROM (CASE WHEN _policy.wanted
             THEN nullif(_granted, '{}') END) THEN

@@ -133,7 +133,8 @@ BEGIN
                     ORDER BY x.answered_at DESC OFFSET most_answers LIMIT 1))
         RETURNING a.answer_id
     )
-    DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id;
+    DELETE FROM rag.answer_feedback AS f USING gone AS g
+    WHERE f.answer_id = g.answer_id AND f.collection_id = _remove_old_versions.collection_id;
     RETURN _removed;
 END
 $$;

@@ -116,6 +116,9 @@ def values(of: Things, name: str, choose: random.Random) -> Mapping[str, Callabl
         "timeout_seconds": lambda: "0",
         "wanted_state": lambda: choose.choice(["'dead'", "'waiting'"]),
         "match": lambda: choose.choice(["'any'", "'all'"]),
+        "answer": lambda: quoted(json.dumps({"text": word, "retrieved": of.uris[:1]})),
+        "rating": lambda: choose.choice(["1", "-1"]),
+        "comment": lambda: quoted(word),
         "upto": lambda: choose.choice(["'document'", "'section'"]),
     }  # fmt: skip
 
@@ -158,9 +161,10 @@ def make_call(
 
 
 def outcome(connection: Connection, statement: str) -> str:
-    """Rows or the error, as text; what changes by itself is left out."""
+    """Rows or the error, as text; what changes by itself is left out, what was written undone."""
     try:
-        cursor = connection.execute(statement.encode())
+        with connection.transaction(force_rollback=True):
+            cursor = connection.execute(statement.encode())
     except psycopg.Error as exc:
         return f"{exc.sqlstate} {exc.diag.message_primary} {exc.diag.message_hint}"
     names = [column.name for column in cursor.description or ()]

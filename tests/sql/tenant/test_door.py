@@ -127,6 +127,54 @@ def test_a_tenant_writes_its_own_and_nothing_else(dsn: str, tenant: Connection) 
     assert error(tenant, "SELECT rag.put_document('docs-a', 'x', 'y')")[0] == "42501"
 
 
+def test_answers_of_a_tenant_are_kept_and_judged_in_its_own_collections_alone(
+    dsn: str, connection: Connection, tenant: Connection
+) -> None:
+    """One that has the id of another tenant's answer is kept as any other; what one's role may only
+    read is judged, too."""
+    (theirs,) = connection.execute(
+        "SELECT answer_id FROM rag.list_answers('docs-b')"
+    ).fetchone() or ("",)
+    log = "SELECT rag.log_answer(%s, %s, 'Why?', '{\"text\": \"So.\"}')"
+    none = error(tenant, "SELECT rag.feedback(%s, 1)", "6a1c1c1e-0000-4000-8000-000000000000")
+    assert none[0] == "RG002"
+    connection.execute("SELECT rag.grant_tenant(%s, 'a', 'reader')", [role("a")])
+    told = error(tenant, "SELECT rag.feedback(%s, 1)", theirs)
+    assert told == ("RG002", f"there is no answer {theirs}", none[2])
+    assert error(tenant, log, "docs-b", theirs)[0] == "RG002"
+    assert tenant.execute(log, ["docs-a", theirs]).fetchone() == (True,)
+    assert tenant.execute(log, ["docs-a", theirs]).fetchone() == (False,)
+    tenant.execute("SELECT rag.feedback(%s, -1, 'no')", [theirs])
+    judged = "SELECT question, likes, dislikes FROM rag.list_answers(%s) WHERE answer_id = %s"
+    assert tenant.execute(judged, ["docs-a", theirs]).fetchall() == [("Why?", 0, 1)]
+    assert connection.execute(judged, ["docs-b", theirs]).fetchall() == [
+        (f"why {canary('b')}?", 0, 0)
+    ]
+    assert connection.execute(log, ["docs-b", theirs]).fetchone() == (False,)
+    connection.execute(
+        "SELECT rag.alter_collection('docs-a', sample_queries => 1, keep_query_text => true,"
+        " keep_queries => '1 day')"
+    )
+    sample = "SELECT rag.log_query('docs-a', 'alpha', sampled => true)"
+    assert tenant.execute(sample).fetchone() == (True,)
+    assert error(tenant, "SELECT rag.log_query('docs-b', 'alpha')")[0] == "RG002"
+    # in a shared collection nothing is kept, and the policies stand beneath
+    connection.execute("SELECT rag.create_collection('both', 'none', 3)")
+    connection.execute("SELECT rag.alter_collection('both', keep_answers => '1 day')")
+    connection.execute("SELECT rag.set_tenant('both', '*')")
+    assert tenant.execute(log, ["both", theirs]).fetchone() == (False,)
+    tenant.execute("SELECT rag.feedback(%s, 1)", [theirs])
+    assert tenant.execute(judged, ["docs-a", theirs]).fetchall() == [("Why?", 1, 1)]
+    other = "6a1c1c1e-0000-4000-8000-000000000001"
+    assert tenant.execute(log, ["docs-a", other]).fetchone() == (True,)
+    assert tenant.execute(sample).fetchone() == (False,)
+    connection.execute(
+        "CREATE OR REPLACE FUNCTION rag._scope(collection_id integer) RETURNS text"
+        " LANGUAGE sql IMMUTABLE AS $$ SELECT NULL::text $$"
+    )
+    assert error(tenant, log, "both", other.replace("1", "2"))[0] == "42501"
+
+
 @pytest.mark.parametrize(
     "forged",
     [
