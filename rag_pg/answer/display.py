@@ -28,7 +28,7 @@ OPEN = (":", "：")
 def display(sentence: Sentence) -> str:
     """Return one sentence, list item or code block without markup; cut code is fenced again."""
     if sentence.kind == "row":
-        return " | ".join(read_cells(sentence.text))
+        return " | ".join(filter(None, read_cells(sentence.text)))
     if sentence.kind != "code":
         lines = sentence.text.split("\n", sentence.terms)
         prose, gap, code = plain(":\n".join(lines)).partition("\n\n")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from rag_pg.text import Kind, MarkdownNode, parse_markdown, plain_heading
+from rag_pg.text import Kind, MarkdownNode, parse_markdown, plain, plain_heading
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_RULE = re.compile(r"([=~^\"'+*#.:_`<>-])\1+")
+_TITLE = re.compile(r"(?!\.\. |[-=~^\"'+*#.:_`<>]+\Z).*\w")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
 
 
@@ -40,12 +43,45 @@ class Unit(Block):
 
 def outline_plain(text: str) -> list[Block]:
     """Return the paragraphs of `text`: what blank lines separate. There are no headings."""
-    blocks, start = [], 0
-    for gap in _BLANK_LINES.finditer(text):
-        blocks.append(Block(start=start, stop=gap.start(), kind="prose"))
+    return _paragraphs(text, 0, len(text), ())
+
+
+def _paragraphs(text: str, start: int, stop: int, path: tuple[str, ...]) -> list[Block]:
+    blocks = []
+    for gap in _BLANK_LINES.finditer(text, start, stop):
+        blocks.append(Block(start=start, stop=gap.start(), kind="prose", path=path))
         start = gap.end()
-    blocks.append(Block(start=start, stop=len(text), kind="prose"))
+    blocks.append(Block(start=start, stop=stop, kind="prose", path=path))
     return [block for block in blocks if text[block.start : block.stop].strip()]
+
+
+def outline_rest(text: str) -> list[Block]:
+    """Return the paragraphs of a reStructuredText under its headings, which are lines with a rule
+    of one mark below them, and maybe above; a rule is of the level at which it comes up first."""
+    lines = _Lines(text)
+    bare = [line.rstrip() for line in _LINE_END.split(text)]
+    styles: list[tuple[str, bool]] = []
+    open_headings: list[str] = []
+    blocks: list[Block] = []
+    done = 0
+    for at, (title, rule) in enumerate(pairwise(bare)):
+        before = bare[at - 1] if at else ""
+        is_over = _RULE.fullmatch(before) is not None and before == rule
+        is_alone = is_over or not before or before.startswith(".. ")
+        if at < done or not (is_alone and _RULE.fullmatch(rule) and _TITLE.match(title, 0)):
+            continue
+        if len(rule) < min(len(title), 4) or (title[0].isspace() and not is_over):
+            continue
+        blocks += _paragraphs(text, *lines.span(done, at - is_over), tuple(open_headings))
+        style = (rule[0], is_over)
+        if style not in styles:
+            styles.append(style)
+        del open_headings[styles.index(style) :]
+        open_headings.append(plain_heading(plain(title)))
+        start, stop = lines.span(at - is_over, at + 2)
+        blocks.append(Block(start=start, stop=stop, kind="heading", path=tuple(open_headings)))
+        done = at + 2
+    return blocks + _paragraphs(text, *lines.span(done, lines.count), tuple(open_headings))
 
 
 def outline_markdown(text: str) -> list[Block]:
@@ -111,6 +147,9 @@ class _Lines:
             path=path,
             children=tuple(children),
         )
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        return self._starts[first], self._starts[min(last, self.count)]
 
     def _has_text(self, first: int, last: int) -> bool:
         return first < last and bool(self._text[self._starts[first] : self._starts[last]].strip())

@@ -41,12 +41,12 @@ class Chunking:
             characters, which bounds chunks of base64, wide tables and the like.
         overlap: 0 to 0.5, the share of a chunk that begins by repeating the end of the prose
             before it, from the sentence start nearest to that share. Sections never overlap.
-        method: "auto" asks the media type: Markdown is cut by headings, code by class and function,
-            other text by paragraphs. "text" takes every text as paragraphs, "markdown" as Markdown,
-            "conversation" as turns. "code" is "auto", but never cuts code as paragraphs because a
-            grammar is not installed. "sentence": a chunk for each. "semantic": where the topic
-            changes. "fixed": windows of whole words. "small-to-big": small chunks, each with the
-            place of the larger piece that it is part of.
+        method: "auto" asks the media type: Markdown and reStructuredText are cut by headings, code
+            by class and function, other text by paragraphs. "text" takes every text as paragraphs,
+            "markdown" as Markdown, "conversation" as turns. "code" is "auto", but never cuts code
+            as paragraphs because a grammar is not installed. "sentence": a chunk for each.
+            "semantic": where the topic changes. "fixed": windows of whole words. "small-to-big":
+            small chunks, each with the place of the larger piece that it is part of.
         parent_tokens: about how large that piece is, for small-to-big.
         breakpoint: 0 to 1, the share of gaps between sentences where the topic does not change, for
             semantic.

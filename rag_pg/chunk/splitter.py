@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import groupby
 
-from rag_pg.chunk.blocks import Block, outline_markdown, outline_plain
+from rag_pg.chunk.blocks import Block, outline_markdown, outline_plain, outline_rest
 from rag_pg.chunk.boundaries import by_sentence, by_topic, fixed_windows
 from rag_pg.chunk.code import outline_code, require_grammar
 from rag_pg.chunk.conversation import outline_turns
@@ -114,6 +114,8 @@ class Splitter:
             return outline_turns(text)
         if method == "markdown" or (method != "text" and media_type == "text/markdown"):
             return outline_markdown(text)
+        if method != "text" and media_type == "text/x-rst":
+            return outline_rest(text)
         if method == "text" or media_type not in CUT_BY_FUNCTION:
             return outline_plain(text)
         try:

@@ -72,8 +72,8 @@ def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
     number in a column of which the next row has one."""
     if sentences[at].kind != "row" or (at and _follows(text, sentences, at)):
         return False
-    if UNDERLINE.match(text, sentences[at].stop):
-        return True
+    if rule := UNDERLINE.match(text, sentences[at].stop):
+        return "=" in rule[0] or not _is_ruled(text, sentences, at + 1)
     if at + 1 >= len(sentences) or not _follows(text, sentences, at + 1):
         return False
     names, cells = (read_cells(sentences[n].text) for n in (at, at + 1))
@@ -81,6 +81,12 @@ def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
         not re.search(r"\d", name) and re.match(r"\W*\d", cell)
         for name, cell in zip(names, cells, strict=True)
     )
+
+
+def _is_ruled(text: str, sentences: Sequence[Sentence], at: int) -> bool:
+    """Whether a rule of a grid stands between a row and the one below it, as between all."""
+    rule = UNDERLINE.match(text, sentences[at].stop) if at + 1 < len(sentences) else None
+    return rule is not None and rule[0].strip().startswith("+") and sentences[at + 1].kind == "row"
 
 
 def _follows(text: str, sentences: Sequence[Sentence], at: int) -> bool:

@@ -155,12 +155,14 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
     upto = 0  # the lines before are read
     for number, (start, line) in enumerate(lines):
         stop = start + len(line.rstrip())
-        fence = _FENCE.match(line)
+        is_rule = begin is None and number > 0 and _is_heading(bare, number - 1)
+        fence = _FENCE.match(line) if not is_rule else None
         mark = fence["mark"] if fence else ""
         item = _ITEM.match(line) if number not in rows else None
         indent = item.end() if item else len(line) - len(line.lstrip())
         ends = (
             fence
+            or is_rule
             or begin is not None
             or not line.strip()
             or number in hidden
@@ -203,7 +205,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
 def _is_heading(bare: Sequence[str], number: int) -> bool:
     """Whether a line has a rule below it, at least as long."""
     below = bare[number + 1] if number + 1 < len(bare) else ""
-    return _UNDER_HEADING.fullmatch(below) is not None and len(below) >= len(bare[number])
+    is_rule = _UNDER_HEADING.fullmatch(below) is not None and len(below) >= len(bare[number])
+    return is_rule and bool(bare[number])
 
 
 def _hidden(text: str, lines: Sequence[tuple[int, str]]) -> set[int]:

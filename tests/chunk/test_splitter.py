@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rota import tries
 from spans import DOCUMENT, Count, faults, letters, longest, size, squares, words
 
-from rag_pg.chunk.blocks import Block, outline_markdown
+from rag_pg.chunk.blocks import Block, outline_markdown, outline_rest
 from rag_pg.chunk.settings import Chunking
 from rag_pg.chunk.splitter import Splitter
 from rag_pg.errors import InvalidInput
@@ -189,6 +189,49 @@ def test_a_long_heading_is_cut_between_words() -> None:
 def test_headings_of_plain_text_are_just_text() -> None:
     (span,) = Splitter(words).split("# A\n\nb", media_type=PLAIN)
     assert (span.heading, span.text) == ("", "# A\n\nb")
+
+
+REST = """=====
+Pumps
+=====
+
+Before.
+
+Install
+-------
+On a bench, {filler}.
+
+``--dry`` of :doc:`run <run>`
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+
+Without water, {filler}.
+
+Repair
+------
+
+One line
+and another
+-----------
+of a paragraph, {filler}.
+
+----
+
+After a rule.
+""".replace("{filler}", " ".join(["words"] * 25))
+
+
+def test_rest_is_cut_by_its_headings() -> None:
+    headings = [block.path for block in outline_rest(REST) if block.kind == "heading"]
+    assert headings == [
+        ("Pumps",),
+        ("Pumps", "Install"),
+        ("Pumps", "Install", "--dry of run"),
+        ("Pumps", "Repair"),
+    ]
+    found = Splitter(words, Chunking(max_tokens=40)).split(REST, media_type="text/x-rst")
+    assert (found[-1].heading, found[-1].text[-13:]) == ("Pumps > Repair", "After a rule.")
+    (text,) = Splitter(words, Chunking(method="text")).split("A\n==\n\nb", media_type="text/x-rst")
+    assert text.heading == ""
 
 
 def test_method_overrides_the_media_type() -> None:

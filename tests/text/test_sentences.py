@@ -202,6 +202,21 @@ def test_terms_of_a_manual_name_what_stands_below_them() -> None:
     assert find_terms("- one\n      more and more words of it") == []
 
 
+def test_a_rule_below_a_heading_opens_no_code() -> None:
+    assert texts("Title\n~~~~~\nBody.\n\nNext\n~~~~\n\nMore.") == ["Body.", "More."]
+    assert [s.kind for s in split_sentences("Do:\n\n~~~\nmake\n~~~")] == ["prose"]
+
+
+def test_rows_of_a_grid_that_rules_cut_off_are_no_heads() -> None:
+    rule, row = "+-----+-----+\n", "| {} | {} |\n"
+    rows = [row.format(f"-{c}", f"does {c}") for c in "abc"]
+    grid = rule + rule.join(rows) + rule
+    assert find_tables(grid, split_sentences(grid)) == []
+    headed = rule + rows[0] + rule.replace("-", "=") + rule.join(rows[1:]) + rule
+    (table,) = find_tables(headed, split_sentences(headed))
+    assert list(table.names) == ["-a", "does a"]
+
+
 def test_words_that_were_spread_to_fill_a_line_are_no_cells() -> None:
     spread = "the pump  stops  when\nthe tank  is all  out\nand a red  light  on."
     assert {s.kind for s in split_sentences(spread)} == {"prose"}
