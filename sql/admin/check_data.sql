@@ -35,7 +35,7 @@ COMMENT ON FUNCTION rag._check_vectors IS
 $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_chunks()
+CREATE OR REPLACE FUNCTION rag._check_data()
 RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -44,6 +44,7 @@ AS $$
 DECLARE
     _c record;
     _count bigint;
+    worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
 BEGIN
     FOR _c IN
         SELECT c.collection_id, c.name, (rag._active_space(c.collection_id)).space_id
@@ -88,12 +89,55 @@ BEGIN
                 format('SELECT rag.repair_collection(%L)', _c.name);
         END IF;
     END LOOP;
+    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
+        ORDER BY c.name LOOP
+        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1
+            LIMIT 1;
+        CONTINUE WHEN NOT FOUND;
+        RETURN QUERY
+        SELECT 'fields to declare', 'ok',
+               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every '
+                   'chunk', u.field, _c.name,
+                      CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
+                      left(u.lowest::text, 50), left(u.highest::text, 50)),
+               format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
+        FROM rag._undeclared_fields(_c.collection_id) AS u
+        ORDER BY u.field;
+    END LOOP;
+    RETURN QUERY
+    SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
+           format('text search configuration %s is gone; %s%s documents of collection %L use it',
+               u.language,
+                  CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
+           format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
+    FROM (
+        SELECT c.collection_id, c.name, c.language, true AS own FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL
+        UNION
+        SELECT c.collection_id, c.name, l.language, false FROM rag.collections AS c
+        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id
+            AND l.language <> c.language
+        WHERE c.dropped_at IS NULL
+    ) AS u
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS documents FROM rag.documents AS x
+        WHERE x.collection_id = u.collection_id AND coalesce(x.language, u.language) = u.language
+            AND (u.own OR x.language IS NOT NULL)
+        OFFSET 0
+    ) AS d
+    WHERE NOT rag._has_language(u.language) AND (u.own OR d.documents > 0)
+    ORDER BY u.name, u.language;
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_chunks IS
+COMMENT ON FUNCTION rag._check_data IS
 $$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
-chunks. Reads all of them.$$;
+chunks; metadata fields of larger collections that rag.index_field would serve; text search
+configurations that were dropped or renamed while documents use them.
+
+A field is advice, so its status is ok: only the application knows what it asks for. Chunks of a
+configuration that is gone are found by the words that the other configurations of the collection
+make of a question, and new text in them is refused; the remedy's COPY should be what it was.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._undeclared_fields(collection_id integer)
@@ -150,79 +194,3 @@ spread evenly.
 
 Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of
 three or more values.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_fields()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-AS $$
-DECLARE
-    worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
-    _c record;
-BEGIN
-    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
-        ORDER BY c.name LOOP
-        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1
-            LIMIT 1;
-        CONTINUE WHEN NOT FOUND;
-        RETURN QUERY
-        SELECT 'fields to declare', 'ok',
-               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every '
-                   'chunk', u.field, _c.name,
-                      CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
-                      left(u.lowest::text, 50), left(u.highest::text, 50)),
-               format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
-        FROM rag._undeclared_fields(_c.collection_id) AS u
-        ORDER BY u.field;
-    END LOOP;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_fields IS
-$$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask
-for ranges of them.
-
-It is advice, so its status is ok: only the application knows what it asks for.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_languages()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
-           format('text search configuration %s is gone; %s%s documents of collection %L use it',
-               u.language,
-                  CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
-           format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
-    FROM (
-        SELECT c.collection_id, c.name, c.language, true AS own FROM rag.collections AS c
-        WHERE c.dropped_at IS NULL
-        UNION
-        SELECT c.collection_id, c.name, l.language, false FROM rag.collections AS c
-        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id
-            AND l.language <> c.language
-        WHERE c.dropped_at IS NULL
-    ) AS u
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS documents FROM rag.documents AS x
-        WHERE x.collection_id = u.collection_id AND coalesce(x.language, u.language) = u.language
-            AND (u.own OR x.language IS NOT NULL)
-        OFFSET 0
-    ) AS d
-    WHERE NOT rag._has_language(u.language) AND (u.own OR d.documents > 0)
-    ORDER BY u.name, u.language;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_languages IS
-$$rag.doctor: text search configurations that were dropped or renamed while documents use them.
-
-Their chunks are found by the words that the other configurations of the collection make of a
-question, and new text in them is refused. The remedy's COPY should be what the configuration
-was.$$;

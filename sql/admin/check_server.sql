@@ -21,13 +21,22 @@ COMMENT ON FUNCTION rag._stored_parts IS
 $$The tables of schema rag that hold rows, with what PostgreSQL has counted of them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_vacuum()
+CREATE OR REPLACE FUNCTION rag._check_server()
 RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     worthwhile CONSTANT integer := 10000;
+    large CONSTANT bigint := 1 << 30;
+    _indexes bigint := coalesce((SELECT sum(pg_relation_size(to_regclass(
+            format('rag.%I', rag._index_name(s.space_id)))))
+        FROM rag.spaces AS s WHERE s.state = 'active' AND s.dropped_at IS NULL), 0);
+    _cache bigint := pg_size_bytes(current_setting('effective_cache_size'));
+    _buffers bigint := pg_size_bytes(current_setting('shared_buffers'));
+    _most integer := current_setting('max_connections')::integer;
+    _used integer := (SELECT count(*) FROM pg_stat_activity AS a
+        WHERE a.backend_type = 'client backend');
 BEGIN
     RETURN QUERY
     SELECT 'bloat', 'warn',
@@ -71,30 +80,6 @@ BEGIN
         AND a.xact_start < clock_timestamp() - interval '1 hour'
         AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL
     ORDER BY a.xact_start;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_vacuum IS
-$$rag.doctor: tables with many dead rows or stale statistics, and what keeps them from being
-vacuumed.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_server()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    large CONSTANT bigint := 1 << 30;
-    _indexes bigint := coalesce((SELECT sum(pg_relation_size(to_regclass(
-            format('rag.%I', rag._index_name(s.space_id)))))
-        FROM rag.spaces AS s WHERE s.state = 'active' AND s.dropped_at IS NULL), 0);
-    _cache bigint := pg_size_bytes(current_setting('effective_cache_size'));
-    _buffers bigint := pg_size_bytes(current_setting('shared_buffers'));
-    _most integer := current_setting('max_connections')::integer;
-    _used integer := (SELECT count(*) FROM pg_stat_activity AS a
-        WHERE a.backend_type = 'client backend');
-BEGIN
     IF _indexes > _cache THEN
         RETURN QUERY SELECT 'memory', 'warn',
             format('the vector indexes have %s, and effective_cache_size says that %s is cached: '
@@ -148,8 +133,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_server IS
-$$rag.doctor: memory beside the vector indexes, connections, replication, a pgvector that is there
-and not in use.
+$$rag.doctor: tables with many dead rows or stale statistics, and what keeps them from being
+vacuumed; memory beside the vector indexes, connections, replication, a pgvector that is there and
+not in use.
 
 What other roles may not see of sessions and standbys is not judged: members of pg_monitor see
 it.$$;

@@ -1,6 +1,6 @@
 -- Checks of rag.doctor that look at what is to be done: jobs, sources, maintenance, budgets.
 
-CREATE OR REPLACE FUNCTION rag._check_jobs()
+CREATE OR REPLACE FUNCTION rag._check_work()
 RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -27,25 +27,12 @@ BEGIN
     JOIN rag.collections AS c ON c.collection_id = j.collection_id AND c.dropped_at IS NULL
     WHERE j.state = 'waiting' AND j.run_at < clock_timestamp()
         AND (j.lease IS NULL OR j.lease_expires_at < clock_timestamp())
-        AND NOT EXISTS (SELECT FROM rag.throttled_spaces() AS h
+        AND NOT EXISTS (SELECT FROM rag._throttled_spaces() AS h
                         WHERE h.collection_id = j.collection_id
                             AND coalesce(h.space_id = j.space_id, h.active))
     GROUP BY c.name
     HAVING min(j.run_at) < clock_timestamp() - interval '5 minutes'
     ORDER BY c.name;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_jobs IS
-$$rag.doctor: dead jobs, and jobs that nobody takes.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_sources()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
     RETURN QUERY
     SELECT 'broken sources', 'fail',
         format('%s of collection %L: %s', l.source_table, l.collection_name, l.last_error),
@@ -72,20 +59,6 @@ BEGIN
            WHERE t.tgrelid = m.relid AND t.tgfoid = 'rag._record_changes'::regproc
                AND t.tgenabled IN ('O', 'A')
                AND t.tgname ~ format('^rag_source_%s_', s.source_id)) < 4;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_sources IS
-$$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose
-triggers are missing.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_maintenance()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
     RETURN QUERY
     SELECT 'maintenance', 'fail',
            format('step %s%s failed at %s: %s', f.task, ' of ' || quote_literal(c.name),
@@ -95,19 +68,6 @@ BEGIN
     LEFT JOIN rag.collections AS c ON f.task = 'keywords' AND c.collection_id = f.target
     WHERE f.task <> 'source'  -- list_sources tells those
     ORDER BY f.task, f.target;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_maintenance IS
-$$rag.doctor: steps of maintenance that fail.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._check_budgets()
-RETURNS SETOF rag.finding
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
     RETURN QUERY
     SELECT 'spend caps', 'warn',
            format('%s; waiting jobs: %s', l.reason,
@@ -127,6 +87,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_budgets IS
-$$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other
-limits.$$;
+COMMENT ON FUNCTION rag._check_work IS
+$$rag.doctor: dead jobs, and jobs that nobody takes; sources that are broken, rows that could not be
+put, tables and partitions whose triggers are missing; steps of maintenance that fail; providers
+whose spend cap is reached. The remedy of a cap doubles it and keeps the other limits.$$;

@@ -1,4 +1,4 @@
--- Health as rows: each check is a function of its own and returns nothing where all is well.
+-- Health as rows: a function of checks returns nothing where all is well.
 
 CREATE OR REPLACE FUNCTION rag.doctor()
 RETURNS SETOF rag.finding
@@ -10,19 +10,13 @@ BEGIN
     WITH found AS (
         SELECT f.* FROM rag._check_functions() AS f
         UNION ALL SELECT f.* FROM rag._check_vectors() AS f
-        UNION ALL SELECT f.* FROM rag._check_jobs() AS f
-        UNION ALL SELECT f.* FROM rag._check_chunks() AS f
-        UNION ALL SELECT f.* FROM rag._check_sources() AS f
+        UNION ALL SELECT f.* FROM rag._check_work() AS f
+        UNION ALL SELECT f.* FROM rag._check_data() AS f
         UNION ALL SELECT f.* FROM rag._check_access() AS f
-        UNION ALL SELECT f.* FROM rag._check_maintenance() AS f
-        UNION ALL SELECT f.* FROM rag._check_budgets() AS f
-        UNION ALL SELECT f.* FROM rag._check_fields() AS f
-        UNION ALL SELECT f.* FROM rag._check_languages() AS f
         UNION ALL SELECT f.* FROM rag._check_views() AS f
         UNION ALL SELECT f.* FROM rag._check_calibrations() AS f
         UNION ALL SELECT f.* FROM rag._check_recall() AS f
         UNION ALL SELECT f.* FROM rag._check_formats() AS f
-        UNION ALL SELECT f.* FROM rag._check_vacuum() AS f
         UNION ALL SELECT f.* FROM rag._check_server() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),

@@ -67,11 +67,8 @@ BEGIN
         SELECT 'finding', f.check_name, f.status, concat_ws('; ', f.detail, f.remedy)
         FROM (
             SELECT c.* FROM rag._check_vectors() AS c
-            UNION ALL SELECT c.* FROM rag._check_jobs() AS c
-            UNION ALL SELECT c.* FROM rag._check_sources() AS c
+            UNION ALL SELECT c.* FROM rag._check_work() AS c
             UNION ALL SELECT c.* FROM rag._check_access() AS c
-            UNION ALL SELECT c.* FROM rag._check_maintenance() AS c
-            UNION ALL SELECT c.* FROM rag._check_budgets() AS c
             UNION ALL SELECT c.* FROM rag._check_formats() AS c
         ) AS f
         WHERE f.status <> 'ok';

@@ -36,7 +36,8 @@ BEGIN
         HAVING count(*) > 0 AND (grouping(p.category) = 1 OR p.category <> '')
     ), tested AS MATERIALIZED (
         SELECT g.*, CASE WHEN g.of_b - g.of_a + epsilon < 0
-                   THEN rag._permutation_test(g.shifted, permutations, 0) / 2 ELSE 1 END AS p,
+                   THEN rag._randomisation_p(rag._subset_means(g.shifted, permutations, 0)) / 2
+                   ELSE 1 END AS p,
                row_number() OVER (ORDER BY g.category COLLATE "C" NULLS FIRST) AS n,
                count(g.category) OVER () AS categories
         FROM grouped AS g
