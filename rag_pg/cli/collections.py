@@ -86,8 +86,10 @@ def export(
 
     One that was stopped goes on.
     """
-    opened = rag.get_collection(collection)
-    _print_transfer(opened.export(folder, versions=versions, originals=originals), "exported")
+    _print_transfer(
+        rag.export_collection(collection, folder, versions=versions, originals=originals),
+        "exported",
+    )
 
 
 @command

@@ -111,7 +111,7 @@ def search(
     passages: list[str] = []
     if hits and not as_json.get() and is_terminal(sys.stdout):
         start, stop = MARKS
-        passages = target.snippets(
+        passages = target.chunks.snippets(
             hits.question, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
         )
     if hits.question.strip() != query.strip():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from rag_pg.answer import AskOptions
 from rag_pg.client.admin import Admin
 from rag_pg.client.answers import Answers
+from rag_pg.client.chunks import Chunks
 from rag_pg.client.collection import Collection
 from rag_pg.client.enrichment import Enrichment
 from rag_pg.client.jobs import Jobs
@@ -89,6 +90,16 @@ class AsyncSpaces(Beside[Spaces]):
     activate = Threaded(Spaces.activate)
     rollback = Threaded(Spaces.rollback)
     drop = Threaded(Spaces.drop)
+
+
+class AsyncChunks(Beside[Chunks]):
+    """As `Chunks`."""
+
+    list = Threaded(Chunks.list)
+    embeddings = Threaded(Chunks.embeddings)
+    around = Threaded(Chunks.around)
+    snippets = Threaded(Chunks.snippets)
+    why_not = Threaded(Chunks.why_not)
 
 
 class AsyncMetadata(Beside[Metadata]):
@@ -237,6 +248,7 @@ class AsyncRag:
     admin = Inner(AsyncAdmin)
     collections = Threaded(Rag.collections)
     drop_collection = Threaded(Rag.drop_collection)
+    export_collection = Threaded(Rag.export_collection)
     import_collection = Threaded(Rag.import_collection)
     adopt = Threaded(Rag.adopt)
     embedder = Threaded(Rag.embedder)
@@ -358,6 +370,7 @@ class AsyncCollection:
     # written by make docs
     refresh = Threaded(Collection.refresh)
     spaces = Inner(AsyncSpaces)
+    chunks = Inner(AsyncChunks)
     metadata = Inner(AsyncMetadata)
     versions = Inner(AsyncVersions)
     answers = Inner(AsyncAnswers)
@@ -369,16 +382,10 @@ class AsyncCollection:
     wait = Threaded(Collection.wait)
     get = Threaded(Collection.get)
     get_many = Threaded(Collection.get_many)
-    chunks = Threaded(Collection.chunks)
-    embeddings = Threaded(Collection.embeddings)
     original = Threaded(Collection.original)
-    export = Threaded(Collection.export)
     count = Threaded(Collection.count)
     search = Threaded(Collection.search)
-    why_not = Threaded(Collection.why_not)
-    around = Threaded(Collection.around)
     rewrite = Threaded(Collection.rewrite)
-    snippets = Threaded(Collection.snippets)
     ask = Threaded(Collection.ask)
     stats = Threaded(Collection.stats)
     alter = Threaded(Collection.alter)

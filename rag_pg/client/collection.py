@@ -13,6 +13,7 @@ from uuid import UUID
 
 from rag_pg.answer import AskOptions
 from rag_pg.client.answers import Answers
+from rag_pg.client.chunks import Chunks
 from rag_pg.client.enrichment import Enrichment
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.opened import OpenCollection
@@ -30,7 +31,6 @@ from rag_pg.ingest import (
     Source,
     checked_chunks,
     compare_sources,
-    export_collection,
     key_notes,
     put_sources,
     refusal_recorded,
@@ -40,29 +40,21 @@ from rag_pg.ingest import (
 )
 from rag_pg.locations import Limits, Network, open_location
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import embed_query
 from rag_pg.search import Rewritten, SearchOptions, check_names
-from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
     Alteration,
     Answer,
-    Chunk,
     ChunkCount,
     CollectionInfo,
     CollectionStats,
     Document,
     Erasure,
     Existing,
-    Hit,
     Hits,
     Message,
     Original,
-    Passage,
-    SearchCheck,
-    StatementOptions,
     SyncReport,
-    Transfer,
     Vectors,
 )
 
@@ -104,6 +96,11 @@ class Collection:
     def spaces(self) -> Spaces:
         """Its vectors by one model or another."""
         return Spaces(self._opened)
+
+    @property
+    def chunks(self) -> Chunks:
+        """What its documents are cut into."""
+        return Chunks(self._opened)
 
     @property
     def metadata(self) -> Metadata:
@@ -327,22 +324,13 @@ class Collection:
         wanted = builtins.list(dict.fromkeys(uris))
         found = {one.uri: one for one in self.rag.database.get_documents(self.name, wanted)}
         if embeddings:
-            chunks = self.chunks(*found)
-            vectors = self.embeddings(chunk.chunk_id for chunk in chunks)
+            chunks = self.chunks.list(*found)
+            vectors = self.chunks.embeddings(chunk.chunk_id for chunk in chunks)
             of_uri: dict[str, builtins.list[Vectors | None]] = {uri: [] for uri in found}
             for chunk in chunks:
                 of_uri[chunk.uri].append(vectors.get(chunk.chunk_id))
             found = {uri: replace(found[uri], embeddings=tuple(of_uri[uri])) for uri in found}
         return [found[uri] for uri in wanted if uri in found]
-
-    def chunks(self, *uris: str) -> builtins.list[Chunk]:
-        """Return the chunks of documents, by uri and in their order."""
-        return self.rag.database.rows(Chunk, "list_chunks", collection=self.name, uris=uris)
-
-    def embeddings(self, chunk_ids: Iterable[int]) -> dict[int, Vectors]:
-        """Return the vectors of chunks, float32 (dimensions,), as they are stored: in half
-        precision. Chunks that are gone, or have none yet, are left out."""
-        return self.rag.database.get_embeddings(self.name, chunk_ids)
 
     def original(self, uri: str) -> Original:
         """Return the file that a document was made from, as `add(keep_original=True)` kept it.
@@ -380,25 +368,6 @@ class Collection:
             uri_prefix=uri_prefix,
             with_content=content,
             after=after,
-        )
-
-    @in_thread("long")
-    def export(
-        self, folder: str | Path, *, versions: bool = False, originals: bool = False
-    ) -> Transfer:
-        """Write the collection into a folder, for `Rag.import_collection`: documents as JSONL,
-        chunks with the vectors of all spaces as Parquet, a page of 4 MB of text in each.
-
-        A tenant's role exports what it sees. An export that was killed goes on when it is made
-        again. Needs the extra `export`.
-
-        Args:
-            folder: a new or empty one, or that of an export of this collection that goes on.
-            versions: earlier texts of documents, too. originals: the files that are kept, too.
-        Raises: InvalidInput (the folder holds something else), ModelUnavailable (no pyarrow).
-        """
-        return export_collection(
-            self.rag.database, self.name, Path(folder), versions=versions, originals=originals
         )
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
@@ -484,33 +453,6 @@ class Collection:
             max_cost=max_cost,
         )
 
-    @in_thread("search", can_stop=True)
-    def why_not(
-        self, chunk_id: int, query: str, **options: Unpack[StatementOptions]
-    ) -> builtins.list[SearchCheck]:
-        """Return why a search does not find a chunk, or that it does, step by step: stored, filter,
-        vector, keyword, result.
-
-        Args:
-            options: of the search; see `search`.
-        Raises: InvalidQuery, InvalidInput (unknown option).
-        """
-        check_names(options, known=StatementOptions.__optional_keys__, call="why_not")
-        embedding = embed_query(self.embedder, query)
-        return self.rag.database.why_not(self.name, chunk_id, query, embedding, **options)
-
-    def around(
-        self, chunk_ids: Iterable[int], *, neighbours: int = 1, upto: str = "window"
-    ) -> builtins.list[Passage]:
-        """Return the passages around chunks, joined where they touch; chunks that are gone are left
-        out.
-
-        Args:
-            neighbours: of a window, before and after each. upto: window, parent, section or
-                document. Raises: InvalidQuery.
-        """
-        return self.rag.database.expand(self.name, [*chunk_ids], neighbours=neighbours, upto=upto)
-
     @in_thread("long", can_stop=True)
     def rewrite(
         self,
@@ -536,35 +478,6 @@ class Collection:
             "time_zone": time_zone,
         }
         return self._opened.searcher.preview(question, asked)
-
-    def snippets(
-        self,
-        query: str,
-        hits: Sequence[Hit],
-        *,
-        max_length: int = 200,
-        start_mark: str = "<b>",
-        stop_mark: str = "</b>",
-        ellipsis: str = "…",
-    ) -> builtins.list[str]:
-        """Return the passage of each hit that best matches the query's words,
-        which stand between marks.
-
-        The text is as it is stored: for HTML pass marks that no text holds, escape,
-        then replace them.
-
-        Args:
-            max_length: 10 to 10,000 characters of the chunk, cut between words;
-                `ellipsis` stands where it was cut.
-        Returns: a text for each hit; the chunk's beginning, unmarked, where no word matches, and ""
-            where the chunk was deleted meanwhile. Raises: InvalidQuery.
-        """
-        query, _ = clean_text(query)
-        found = self.rag.database.snippets(
-            self.name, query, [hit.chunk_id for hit in hits], max_length=max_length,
-            start_mark=start_mark, stop_mark=stop_mark, ellipsis=ellipsis,
-        )  # fmt: skip
-        return [text or "" for text in found]
 
     @in_thread("long", can_stop=True)
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:

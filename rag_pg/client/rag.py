@@ -21,7 +21,7 @@ from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, PartedDatabase
 from rag_pg.db import schema as of_rag
 from rag_pg.errors import InvalidInput
-from rag_pg.ingest import import_collection, open_collection
+from rag_pg.ingest import export_collection, import_collection, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
@@ -267,8 +267,32 @@ class Rag:
         self.database.remove_dropped()
 
     @in_thread("long")
+    def export_collection(
+        self,
+        name: str,
+        folder: str | Path,
+        *,
+        versions: bool = False,
+        originals: bool = False,
+    ) -> Transfer:
+        """Write a collection into a folder, for `import_collection`: documents as JSONL,
+        chunks with the vectors of all spaces as Parquet, a page of 4 MB of text in each.
+
+        A tenant's role exports what it sees. An export that was killed goes on when it is made
+        again. Needs the extra `export`.
+
+        Args:
+            folder: a new or empty one, or that of an export of this collection that goes on.
+            versions: earlier texts of documents, too. originals: the files that are kept, too.
+        Raises: InvalidInput (the folder holds something else), ModelUnavailable (no pyarrow).
+        """
+        return export_collection(
+            self.database, name, Path(folder), versions=versions, originals=originals
+        )
+
+    @in_thread("long")
     def import_collection(self, folder: str | Path, name: str | None = None) -> Transfer:
-        """Make a collection of what `Collection.export` wrote; nothing is embedded.
+        """Make a collection of what `export_collection` wrote; nothing is embedded.
 
         Until it is whole it is called name~import, and its description says how far it is; an
         import that was killed goes on when it is made again. Needs the extra `export`, and the

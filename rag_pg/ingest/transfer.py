@@ -33,7 +33,7 @@ def export_collection(
     originals: bool = False,
     page_bytes: int = PAGE_BYTES,
 ) -> Transfer:
-    """See `Collection.export`.
+    """See `Rag.export_collection`.
 
     Args:
         page_bytes: of the texts of a file; a longer document has one of its own.

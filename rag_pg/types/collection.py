@@ -115,7 +115,7 @@ class CollectionStats:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transfer:
-    """What `Collection.export` wrote into a folder, or `Rag.import_collection` read from one.
+    """What `Rag.export_collection` wrote into a folder, or `Rag.import_collection` read from one.
 
     versions, originals: 0 where they were not asked for. notes: what is to be known of it.
     """

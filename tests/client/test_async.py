@@ -118,7 +118,9 @@ def test_calls_of_namespaces_are_awaited_and_typed(rag: Rag, dsn: str) -> None:
     assert [space.model for space in asyncio.run(life())] == ["hash:32"]
 
 
-@pytest.mark.parametrize("name", ["spaces", "metadata", "versions", "answers", "enrichment"])
+@pytest.mark.parametrize(
+    "name", ["spaces", "chunks", "metadata", "versions", "answers", "enrichment"]
+)
 def test_a_namespace_is_shown_with_its_collection(rag: Rag, name: str) -> None:
     docs = rag.collection("docs", model="hash:32")
     assert repr(getattr(docs, name)) == f"{name.title()}('docs')"

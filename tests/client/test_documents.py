@@ -112,11 +112,11 @@ def test_many_documents_come_back_in_the_order_of_their_uris(rag: Rag) -> None:
     (vector,) = b.embeddings
     assert vector is not None and vector.dtype == np.float32
     assert np.allclose(vector, [0.1, 0.2, 0.3], rtol=0.0005)
-    assert [(c.uri, c.ordinal, c.content) for c in docs.chunks("a", "b")] == [
+    assert [(c.uri, c.ordinal, c.content) for c in docs.chunks.list("a", "b")] == [
         ("a", 0, "one"), ("a", 1, "three"), ("b", 0, "two"),
     ]  # fmt: skip
     assert [one.content for one in docs.list(content=True)] == ["one\n\nthree", "two"]
-    assert docs.get_many([]) == [] and docs.embeddings([]) == {} and docs.chunks() == []
+    assert docs.get_many([]) == [] and docs.chunks.embeddings([]) == {} and docs.chunks.list() == []
 
 
 def test_documents_are_deleted_merged_and_cleared_by_filter(rag: Rag) -> None:
@@ -158,8 +158,8 @@ def test_a_few_chunks_need_no_temporary_table_and_are_stored_alike(
     ]  # fmt: skip
     loaded = docs.add_chunks(chunks)
     assert loaded == count and len(copied) == (count > MOST_IN_A_STATEMENT)
-    stored = docs.chunks(*{str(chunk["uri"]) for chunk in chunks})
-    vectors = docs.embeddings(chunk.chunk_id for chunk in stored)
+    stored = docs.chunks.list(*{str(chunk["uri"]) for chunk in chunks})
+    vectors = docs.chunks.embeddings(chunk.chunk_id for chunk in stored)
     found = {
         (c.content, c.heading, tuple(c.metadata.items()), tuple(vectors[c.chunk_id].tolist()))
         for c in stored
@@ -175,7 +175,9 @@ def test_a_few_chunks_need_no_temporary_table_and_are_stored_alike(
     assert (
         docs.add_chunks([*chunks, {"uri": "new", "content": "n"}], existing="skip", wait=False) == 1
     )
-    assert [c.chunk_id for c in docs.chunks("d0")] == [c.chunk_id for c in stored if c.uri == "d0"]
+    assert [c.chunk_id for c in docs.chunks.list("d0")] == [
+        c.chunk_id for c in stored if c.uri == "d0"
+    ]
 
 
 def test_bytes_have_a_uri_of_their_own(rag: Rag) -> None:

@@ -180,12 +180,12 @@ def test_a_hit_leads_to_its_part(whole: tuple[Collection, Collection]) -> None:
     _, parted = whole
     hits = parted.search("w1 w2 w3", limit=20)
     assert len({hit.chunk_id % 3 for hit in hits}) == 3
-    passages = parted.around([hit.chunk_id for hit in hits])
+    passages = parted.chunks.around([hit.chunk_id for hit in hits])
     assert {p.chunk_keys[0]: p.uri for p in passages} == {h.chunk_id: h.uri for h in hits}
     assert [p.rank for p in passages] == sorted(p.rank for p in passages)
-    assert parted.snippets("w1", hits[:3]) != ["", "", ""]
-    vectors = parted.embeddings(hit.chunk_id for hit in hits)
-    chunks = {chunk.chunk_id for chunk in parted.chunks(*(hit.uri for hit in hits))}
+    assert parted.chunks.snippets("w1", hits[:3]) != ["", "", ""]
+    vectors = parted.chunks.embeddings(hit.chunk_id for hit in hits)
+    chunks = {chunk.chunk_id for chunk in parted.chunks.list(*(hit.uri for hit in hits))}
     assert set(vectors) == chunks == {hit.chunk_id for hit in hits}
     assert parted.delete(hits[0].uri, hits[1].uri, "none") == 2
     assert parted.count() == 118

@@ -66,7 +66,7 @@ def test_values_are_told_in_a_line(rag: Rag) -> None:
         *docs.search("long", vector_weight=0),
         docs.get("a"),
         *docs.list(),
-        *docs.chunks("a"),
+        *docs.chunks.list("a"),
     ):
         told = repr(value)
         assert len(told) < 200 and "\n" not in told and "uri='a'" in told
@@ -90,7 +90,7 @@ def test_rows_are_columns_of_plain_values(rag: Rag) -> None:
     grouped = as_table(docs.metadata.aggregate({"docs": {"count": "*"}}, group_by=["tags"]))
     assert sorted(map(str, grouped["docs"])) == ["1", "1"]
     assert as_table([{"a": 1}, {"b": 2.5}]) == {"a": [1, None], "b": [None, 2.5]}
-    assert as_table([]) == {} and as_table(docs.chunks("a"))["content"] == ["red fish"]
+    assert as_table([]) == {} and as_table(docs.chunks.list("a"))["content"] == ["red fish"]
     for table in (columns, listed, grouped, as_table(docs.metadata.facets("n"))):
         assert len({len(column) for column in table.values()}) == 1
         kinds = {type(value) for column in table.values() for value in column}

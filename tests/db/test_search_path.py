@@ -59,7 +59,7 @@ def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
         rag.database.put_chunks("docs", "tree", ready, title="", metadata={})
         rag.worker(["docs"]).drain()
         hits = docs.search("fish", filter={"n": {"$gte": 1}})
-        assert docs.snippets("fish", hits) == ["A red <b>fish</b> swims."]
+        assert docs.chunks.snippets("fish", hits) == ["A red <b>fish</b> swims."]
         assert [hit.uri for hit in hits] == ["fish"]
         assert docs.ask("What swims?", llm="extractive").found is not None
         docs.metadata.index("n", "numeric")

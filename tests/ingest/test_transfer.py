@@ -165,7 +165,7 @@ def small(rag: Rag, tmp_path: Path) -> Path:
     docs.add(*[{"uri": "gone", "content": "deleted"}, {"uri": "b", "content": "other"}])
     docs.add_chunks([{"uri": "c", "content": "ready", "metadata": {"of": "a chunk"}}])
     docs.delete("gone")
-    docs.export(tmp_path / "out", versions=True, originals=True)
+    rag.export_collection("docs", tmp_path / "out", versions=True, originals=True)
     return tmp_path / "out"
 
 
@@ -214,13 +214,15 @@ def test_what_is_no_whole_export_is_named(rag: Rag, small: Path, tmp_path: Path)
     with pytest.raises(InvalidInput, match="holds no complete export"):
         rag.import_collection(tmp_path / "nothing")
     with pytest.raises(InvalidInput, match=r"an export of documents, versions, originals .*docs"):
-        docs.export(small)
+        rag.export_collection("docs", small)
     with pytest.raises(InvalidInput, match="is not empty"):
-        docs.export(tmp_path)
-    assert docs.export(small, versions=True, originals=True).documents == 3  # as it is there
+        rag.export_collection("docs", tmp_path)
+    assert (
+        rag.export_collection("docs", small, versions=True, originals=True).documents == 3
+    )  # as it is there
     docs.add(*[{"uri": "later", "content": "later"}])
     with pytest.raises(InvalidInput, match="has changed since"):
-        docs.export(small, versions=True, originals=True)
+        rag.export_collection("docs", small, versions=True, originals=True)
     lines = (small / "documents-000001.jsonl").read_text()
     (small / "documents-000001.jsonl").write_text(lines[: lines.index("\n") + 1])
     with pytest.raises(InvalidInput, match=r"documents-000001.* cut off"):
@@ -278,7 +280,7 @@ def _export_as_tenant(role: str, tmp_path: Path) -> None:
     with Rag(role, settings=Settings(home=tmp_path / "home")) as rag:
         for name in (tenancy.collection("acme"), tenancy.SHARED):
             docs = rag.get_collection(name)
-            assert docs.export(tmp_path / name).documents == docs.count() > 3
+            assert rag.export_collection(name, tmp_path / name).documents == docs.count() > 3
             told = b"".join(path.read_bytes() for path in tmp_path.glob(f"{name}/*")).decode(
                 "latin1"
             )
@@ -288,6 +290,6 @@ def _export_as_tenant(role: str, tmp_path: Path) -> None:
         with pytest.raises(PermissionDenied, match="function _begin_import"):
             rag.import_collection(tmp_path / tenancy.SHARED, "mine")
         with pytest.raises(PermissionDenied, match="versions of a shared collection"):
-            docs.export(tmp_path / "versions", versions=True)
+            rag.export_collection(name, tmp_path / "versions", versions=True)
         with pytest.raises(NotFound, match="there is no collection 'docs-globex'"):
             rag.database.export_page(tenancy.collection("globex"), "documents", None, 1)

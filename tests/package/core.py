@@ -85,7 +85,7 @@ def missing(rag: Rag, folder: Path) -> dict[str, list[str]]:
             lambda: load_bytes("a.pdf", b"%PDF-1.4"),
         ],
         "export": [
-            lambda: rag.get_collection("docs").export(folder / "out"),
+            lambda: rag.export_collection("docs", folder / "out"),
             lambda: rag.import_collection(folder / "out"),
         ],
         "sources": [lambda: rag.get_collection("docs").sync("memory://shop")],

@@ -40,8 +40,8 @@ async def search(call: Asked, body: SearchBody) -> Response:
 
 
 add_calls(routes, {
-    "POST /why_not": "docs.why_not",
-    "GET /around": "docs.around",
+    "POST /why_not": "docs.chunks.why_not",
+    "GET /around": "docs.chunks.around",
     "GET /facets": "docs.metadata.facets",
     "GET /fields": "docs.metadata.describe -sample_size",
 })  # fmt: skip

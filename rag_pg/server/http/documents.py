@@ -126,7 +126,7 @@ async def original(call: Asked, collection: str, uri: str) -> Response:
 @routes.get("/documents/chunks", response_model=list[Chunk])
 async def chunks(call: Asked, collection: str, uri: str) -> Response:
     """The chunks of a document, in their order."""
-    return answered(await (await call.collection(collection)).chunks(uri))
+    return answered(await (await call.collection(collection)).chunks.list(uri))
 
 
 add_calls(routes, {

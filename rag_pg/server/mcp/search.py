@@ -52,7 +52,9 @@ def search(
         notes += hits.notes
         texts = [hit.content for hit in hits]
         if detail == "low":
-            texts = opened.snippets(query, hits, max_length=SNIPPET, start_mark="", stop_mark="")
+            texts = opened.chunks.snippets(
+                query, hits, max_length=SNIPPET, start_mark="", stop_mark=""
+            )
         ranked.append(
             [
                 {

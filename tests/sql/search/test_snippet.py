@@ -173,9 +173,9 @@ def test_python_shows_what_matched(rag: Rag) -> None:
         {"uri": "a", "content": FILLER + "Elephants eat grass."}, {"uri": "b", "content": "No."}
     )
     hits = docs.search("elephant")
-    shown = docs.snippets("elephant", hits, start_mark="[", stop_mark="]")
+    shown = docs.chunks.snippets("elephant", hits, start_mark="[", stop_mark="]")
     assert len(shown) == len(hits)
     assert "[Elephants] eat grass." in shown[[hit.uri for hit in hits].index("a")]
-    assert docs.snippets("elephant", []) == []
+    assert docs.chunks.snippets("elephant", []) == []
     with pytest.raises(InvalidQuery, match="max_length 5 is out of range"):
-        docs.snippets("elephant", hits, max_length=5)
+        docs.chunks.snippets("elephant", hits, max_length=5)
