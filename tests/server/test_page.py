@@ -283,6 +283,26 @@ def test_markdown_takes_linear_time_and_offsets_count_code_points(
         assert cut == [0, 3, 1, 9, 9]
 
 
+def test_a_wide_table_of_an_answer_is_scrolled_with_its_words_whole(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    table = "|Release|" + "column|" * 9 + "\n|" + "-|" * 10 + "\n|" + "value|" * 10
+    with Seen(chromium, served[1], viewport={"width": 360, "height": 740}) as seen:
+        page = seen.go("ask", "textarea")
+        whole, shown, least = page.evaluate(
+            """async (table) => {
+                const { markdown } = await import("./markdown.js");
+                document.querySelector(".talk").replaceChildren(markdown(table));
+                const box = document.querySelector(".scroll");
+                const widths = [...box.querySelectorAll("td")].map((one) => one.clientWidth);
+                return [box.scrollWidth, box.clientWidth, Math.min(...widths)];
+            }""",
+            table,
+        )
+        assert whole > shown and least > 40
+        assert page.evaluate("document.querySelector('main').scrollWidth") <= 360
+
+
 def test_a_hit_opens_its_chunk_and_a_missing_document_is_explained(
     chromium: Any, served: tuple[Rag, str]
 ) -> None:

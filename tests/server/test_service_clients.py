@@ -321,3 +321,30 @@ def test_it_listens_only_where_nobody_else_comes_from(notes: Rag, tmp_path: Path
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert "is reached from elsewhere" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.minutes
+def test_a_search_is_answered_beside_a_hundred_answers_and_all_of_them_end(notes: Rag) -> None:
+    """As many models as may answer at once think until the search is answered."""
+    at_once, asked = 12, 100
+    search = {"collection": "notes", "query": "valve"}
+    with (
+        Held() as held,
+        running(notes, "--answers", str(at_once), **of(held)) as service,
+        ThreadPoolExecutor(asked) as pool,
+    ):
+
+        def ask(number: int) -> str:
+            body = ASK | {"question": f"{QUESTION} {number}"}
+            return httpx2.post(f"{service.url}/ask", json=body, timeout=BOUND).text
+
+        reading = [pool.submit(ask, number) for number in range(asked)]
+        try:
+            wait_until(lambda: len(held.requests) == at_once)
+            assert httpx2.post(f"{service.url}/search", json=search, timeout=BOUND).json()["hits"]
+            assert not any(one.done() for one in reading)
+        finally:
+            held.let.set()
+        told = [one.result(BOUND) for one in reading]
+    assert [text for text in told if "event: answer" not in text or "event: error" in text] == []
+    assert len(held.requests) == asked

@@ -26,13 +26,14 @@ function draw() {
 	$("main").className = screen.toLowerCase();
 	show($("main"), inner);
 	part(inner, async () => {
+		const made = import(`./${screen.toLowerCase()}.js`);
 		const wanted = app.params.get("c"), all = await app.refresh(wanted ?? undefined);
 		show($("collection"), all.map(({info}) => h("option", {value: info.name}, short(info.name, 60))));
 		$("collection").value = app.docs;
 		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
 		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
 		if (wanted && wanted !== app.docs) return empty("No such collection may be read from here.", "Choose another above.");
-		return (await import(`./${screen.toLowerCase()}.js`)).open();
+		return (await made).open();
 	});
 }
 

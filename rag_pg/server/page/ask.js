@@ -51,7 +51,7 @@ export function open() {
 	return [log, form, h("p.under.row.soft", "Shift+Enter begins a line, / comes here.", fresh)];
 }
 
-// Each drawing waits for a multiple of what the one before took.
+// A drawing waits 8 times as long as the last one took.
 async function run(turn, body) {
 	let planned = 0, pause = 40;
 	const later = () => {

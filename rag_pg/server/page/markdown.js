@@ -59,7 +59,7 @@ export function markdown(text, cite) {
 		if (FENCE.test(line)) {
 			const fence = FENCE.exec(line)[1], from = at + 1;
 			while (++at < lines.length && !lines[at].trimStart().startsWith(fence));
-			root.append(h("pre.code", {tabindex: 0}, h("code", lines.slice(from, at).join("\n"))));
+			root.append(h("pre", {tabindex: 0}, h("code", lines.slice(from, at).join("\n"))));
 		} else if (head) {
 			root.append(h(`h${Math.min(6, head[1].length + 2)}`, {dir: "auto"}, told(head[2])));
 		} else if (table) {

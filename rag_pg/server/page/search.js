@@ -33,7 +33,7 @@ async function facets(chosen, filter, go) {
 	}));
 }
 
-// The passage that the query meets best is followed.
+// It follows the best passage.
 function missing(search) {
 	const uri = h("input", {label: "Its uri", placeholder: "handbook/leave.md", required: true}), told = h("div", {"aria-live": "polite"});
 	const follow = async () => {

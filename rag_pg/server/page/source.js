@@ -41,7 +41,7 @@ export async function open({uri, title, spans = [], chunk_id: chunk, page, note}
 		next?.click();
 	}}, Object.keys(views).map((r) => button(r, () => choose(r), {role: "tab", "aria-controls": "side-body"})));
 	show(side, h("header.side-head", h("div", h("h2", {id: "side-title"}, name(title || uri)), h("p.soft", anchor(uri, name(uri))), h("p", note)),
-		button("×", close, {class: "icon", label: "Close the document"})), tabs, body);
+		button("×", close, {label: "Close the document"})), tabs, body);
 	side.hidden = false;
 	side.focus({preventScroll: true});
 	await choose(chunk && !spans.length ? "Chunks" : "Text");
