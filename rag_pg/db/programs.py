@@ -18,7 +18,8 @@ from rag_pg.errors import DatabaseUnavailable
 
 def client_program(name: str, dsn: str) -> tuple[Path, str, dict[str, str]]:
     """Return the path of psql, pg_dump or pg_restore, the connection string for it, and what its
-    environment has to have beside: the password, which others would see among its arguments.
+    environment has to have beside: the password, which others would see among its arguments, and
+    the user, so that -U names another.
 
     That of the server's own version is taken, else the next newer one: an older pg_dump refuses the
     server. Raises: DatabaseUnavailable (the server is away, or there is none).
@@ -31,8 +32,8 @@ def client_program(name: str, dsn: str) -> tuple[Path, str, dict[str, str]]:
             f"no {name} of PostgreSQL {wanted} or newer is here: install postgresql-client-{wanted}"
         )
     parts = conninfo_to_dict(dsn)
-    password = parts.pop("password", None)
-    environment = {} if password is None else {"PGPASSWORD": str(password)}
+    named = (("password", "PGPASSWORD"), ("user", "PGUSER"))
+    environment = {name: str(parts.pop(key)) for key, name in named if key in parts}
     return min(fitting)[1], make_conninfo("", **parts), environment
 
 

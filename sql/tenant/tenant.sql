@@ -61,6 +61,7 @@ CREATE OR REPLACE FUNCTION rag.set_tenant(collection text, tenant text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET client_min_messages TO warning  -- of indexes that are not there
 AS $$
 DECLARE
     _id integer := (rag._require_collection(set_tenant.collection)).collection_id;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -31,6 +32,17 @@ def test_psql_runs_what_is_passed_on(dsn: str) -> None:
     assert done.returncode == 1 and 'column "wrong" does not exist' in done.stderr
 
 
+def test_another_user_is_another_user(dsn: str) -> None:
+    name = f"visitor_{os.getpid()}"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN".encode())
+        try:
+            done = run(dsn, "psql", "-U", name, "-At", "-c", "SELECT session_user")
+        finally:
+            connection.execute(f"DROP ROLE {name}".encode())
+    assert (done.returncode, done.stdout) == (0, f"{name}\n"), done.stderr
+
+
 def test_a_dump_is_restored_with_the_same_hits(
     dsn: str, new_database: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -58,7 +70,8 @@ def test_a_dump_is_restored_with_the_same_hits(
 def test_the_password_is_no_argument(dsn: str) -> None:
     with_password = make_conninfo(dsn, password="secret")
     path, conninfo, environment = client_program("psql", with_password)
-    assert path.name == "psql" and environment == {"PGPASSWORD": "secret"}
+    assert path.name == "psql" and environment.pop("PGPASSWORD") == "secret"
+    assert environment.keys() <= {"PGUSER"}
     assert "secret" not in conninfo and "dbname=" in conninfo
 
 
