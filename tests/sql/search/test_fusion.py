@@ -116,25 +116,26 @@ def test_one_leg_alone_decides_when_the_other_finds_nothing(
 
 def test_boosts_add_multiply_and_fade_with_age(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3, language => 'simple')")
-    now = connection.execute("SELECT now() - interval '10 days'").fetchone()
-    assert now is not None
-    for uri, metadata in {
-        "a": {"lang": "en", "at": now[0].isoformat()},
-        "b": {"lang": "de"},
-        "c": {"lang": "fr", "at": "not a date"},
-    }.items():
-        put(connection, uri, {"content": f"red fish {uri}", "metadata": metadata})
-    plain = {row[0]: row[1] for row in rows(connection)}
-    assert len(set(plain.values())) == 1
-    boosts: list[dict[str, Any]] = [
-        {"filter": {"lang": "de"}, "multiply": 2, "add": 0.5},
-        {"recency": "at", "half_life": "10 days", "weight": 0.5},
-    ]
-    found = {row[0]: row[1] for row in rows(connection, boosts=boosts)}
-    assert found["b"] == pytest.approx((plain["b"] * 2 + 0.5) * 0.5)
-    assert found["a"] == pytest.approx(plain["a"] * 0.75)
-    assert found["c"] == pytest.approx(plain["c"] * 0.5)
-    assert uris(connection, boosts=boosts) == ["b", "a", "c"]
+    with connection.transaction():  # whose now() is one for the date and the search
+        now = connection.execute("SELECT now() - interval '10 days'").fetchone()
+        assert now is not None
+        for uri, metadata in {
+            "a": {"lang": "en", "at": now[0].isoformat()},
+            "b": {"lang": "de"},
+            "c": {"lang": "fr", "at": "not a date"},
+        }.items():
+            put(connection, uri, {"content": f"red fish {uri}", "metadata": metadata})
+        plain = {row[0]: row[1] for row in rows(connection)}
+        assert len(set(plain.values())) == 1
+        boosts: list[dict[str, Any]] = [
+            {"filter": {"lang": "de"}, "multiply": 2, "add": 0.5},
+            {"recency": "at", "half_life": "10 days", "weight": 0.5},
+        ]
+        found = {row[0]: row[1] for row in rows(connection, boosts=boosts)}
+        assert found["b"] == pytest.approx((plain["b"] * 2 + 0.5) * 0.5)
+        assert found["a"] == pytest.approx(plain["a"] * 0.75)
+        assert found["c"] == pytest.approx(plain["c"] * 0.5)
+        assert uris(connection, boosts=boosts) == ["b", "a", "c"]
 
 
 @pytest.mark.one_database
