@@ -17,6 +17,8 @@ from rag_pg.text.sentences import Sentence
 # The line under the head of a table, from the end of its head on.
 UNDERLINE = re.compile(r"[ \t]*+\n[ \t>]*+[+|: \t]*+[-=][-=+|: \t]*+(?:\n|\Z)")
 
+# A row between two rules of a grid, as all rows of it are, and the next one.
+_GRID = re.compile(r"(?:[ \t]*\|.*\n)+[ \t]*\+[-+]+\+[ \t]*\n[ \t]*\|")
 _BAR = re.compile(r"(?<!\\)\|")
 _GAP = re.compile(r"\t+| {2,}")
 _NAMED = re.compile(r"([^:;]{1,60}): ([^;]*)(?:; |$)")
@@ -73,7 +75,9 @@ def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
     if sentences[at].kind != "row" or (at and _follows(text, sentences, at)):
         return False
     if rule := UNDERLINE.match(text, sentences[at].stop):
-        return "=" in rule[0] or not _is_ruled(text, sentences, at + 1)
+        if _is_below(text, sentences[at].start):
+            return False
+        return "=" in rule[0] or not _GRID.match(text, rule.end())
     if at + 1 >= len(sentences) or not _follows(text, sentences, at + 1):
         return False
     names, cells = (read_cells(sentences[n].text) for n in (at, at + 1))
@@ -83,10 +87,10 @@ def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
     )
 
 
-def _is_ruled(text: str, sentences: Sequence[Sentence], at: int) -> bool:
-    """Whether a rule of a grid stands between a row and the one below it, as between all."""
-    rule = UNDERLINE.match(text, sentences[at].stop) if at + 1 < len(sentences) else None
-    return rule is not None and rule[0].strip().startswith("+") and sentences[at + 1].kind == "row"
+def _is_below(text: str, start: int) -> bool:
+    """Whether another row of a grid stands above the row that begins at `start`."""
+    above = text[:start].rstrip(" \t|").rsplit("\n", 3)[1:3]
+    return len(above) == 2 and above[0].lstrip()[:1] == "|" and above[1].lstrip()[:1] == "+"
 
 
 def _follows(text: str, sentences: Sequence[Sentence], at: int) -> bool:

@@ -64,6 +64,7 @@ _ABBREVIATIONS = re.compile(
 )
 _BEFORE_A_NUMBER = re.compile(r"nos?|figs?|vol|pp?|eqs?|sec|ch|art|nr|abb|tab|bd|рис|стр|№")
 _OPEN_END = re.compile(r"[.,;:!?\-\u2010]\Z")  # of a line that goes on, or says all
+_SURE_TERM = re.compile(r"-|[A-Z][A-Z ]+\Z")  # where a chunk may begin within a line
 _NO_TERM = ("..", ":", "|", "+", "#", ">", "<")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*\w")
@@ -312,7 +313,8 @@ def _terms(lines: Sequence[str]) -> set[int]:
     found: set[int] = set()
     for at, (line, below) in enumerate(pairwise(lines)):
         words, inner = line.lstrip(), below.lstrip()
-        is_first = at == 0 or not lines[at - 1] or at - 1 in found
+        begins = _SURE_TERM.match(words) if at == 0 and words == line else at == 0
+        is_first = begins or (at > 0 and not lines[at - 1]) or at - 1 in found
         if not (is_first and words and inner) or _depth(below) < _depth(line) + TERM_DEPTH:
             continue
         mark = _ITEM.match(line)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pg.text.blocks import find_tables, read_cells
+from rag_pg.text.blocks import find_tables, is_head, read_cells
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import LONGEST, find_terms, split_sentences
 from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
@@ -199,6 +199,7 @@ def test_terms_of_a_manual_name_what_stands_below_them() -> None:
     assert "louder" in MANUAL[start:stop] and "--slow" not in MANUAL[start:stop]
     assert plain(found[2].text).endswith("where the pressure is too high.")
     assert find_terms("The pump is not to be\n    opened.") == []  # the line was full
+    assert find_terms("If the\n    pump stands, it is to be cleaned at once.") == []  # cut off
     assert find_terms("- one\n      more and more words of it") == []
 
 
@@ -211,7 +212,8 @@ def test_rows_of_a_grid_that_rules_cut_off_are_no_heads() -> None:
     rule, row = "+-----+-----+\n", "| {} | {} |\n"
     rows = [row.format(f"-{c}", f"does {c}") for c in "abc"]
     grid = rule + rule.join(rows) + rule
-    assert find_tables(grid, split_sentences(grid)) == []
+    found = split_sentences(grid)
+    assert find_tables(grid, found) == [] and not is_head(grid, found[-2:], 0)
     headed = rule + rows[0] + rule.replace("-", "=") + rule.join(rows[1:]) + rule
     (table,) = find_tables(headed, split_sentences(headed))
     assert list(table.names) == ["-a", "does a"]
