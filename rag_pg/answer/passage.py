@@ -168,8 +168,6 @@ def thin(
     asked = content_words(question)
     texts = [words(" ".join(page.sentences[p].text for p in part)) for part in parts]
     scores = [sum(any(same_word(a, w) for w in text) for a in asked) for text in texts]
-    if not any(scores) and _length(page, range(block.first, block.last)) <= most + BEYOND:
-        return page, list(positions), ""  # what is asked is said above it: all of it answers
     begin = page.sentences[block.first].start
     is_numbered = (item_mark(page.text[max(0, begin - 80) : begin]) or "").strip()[:1].isdigit()
     upto = [

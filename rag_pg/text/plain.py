@@ -33,7 +33,7 @@ _CLEANING = [
 
 _ROLE = re.compile(  # of reStructuredText and MyST, and links
     r"(?:\{[\w:.+-]+\}|(?<![\w`]):[\w:.+-]+:)`([^`<]+?)(?:\s*<[^`>]*>)?`"
-    r"|(?<!`)`([^`<]+?)\s*<[^`>]+>`_{1,2}"
+    r"|(?<!`)`([^`<]+?)(?:\s*<[^`>]+>)?`_{1,2}(?!\w)"
 )
 _CODE_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 # What is to be put in, not an element of HTML or a component: <archive>, <user name>, <N>.

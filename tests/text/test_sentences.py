@@ -366,8 +366,8 @@ def test_what_a_directive_of_myst_holds_is_prose_and_code_in_it_is_code() -> Non
 
 def test_roles_and_links_of_rest_and_myst_keep_their_text() -> None:
     assert plain(
-        "See {ref}`the guide <guide>`, :doc:`pip install` and `Docs <https://x.org>`_."
-    ) == ("See the guide, pip install and Docs.")
+        "See {ref}`the guide <guide>`, :doc:`pip install`, `Docs <https://x.org>`_ and `more`_."
+    ) == ("See the guide, pip install, Docs and more.")
     assert plain("`a < b` stays, as does ``x``.") == "`a < b` stays, as does `x`."
 
 
