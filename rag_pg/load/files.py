@@ -30,7 +30,15 @@ from pathlib import Path, PurePath
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.extras import extra
 from rag_pg.load.decode import Decoded, decode_text, hidden_note, without_invisible
-from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
+from rag_pg.load.formats import (
+    CODE,
+    OFFICE,
+    SUPPORTED,
+    describe_error,
+    display_path,
+    other_kind,
+    unsupported,
+)
 from rag_pg.load.front_matter import split_front_matter
 from rag_pg.load.markup import (
     notebook_to_markdown,
@@ -182,7 +190,7 @@ def _loaded(path: Path, uri: str, data: bytes, ocr: str, depth: int = 0) -> Load
     try:
         loaded = _parse(uri, suffix, data, ocr, depth)
     except InvalidInput as exc:
-        raise type(exc)(f"{display_path(path)} {exc}") from exc
+        raise type(exc)(f"{display_path(path)} {other_kind(suffix, data) or exc}") from exc
     if not loaded.content.strip():
         raise InvalidInput(
             f"{display_path(path)} is empty: it has no text; write some, or leave it out"

@@ -47,6 +47,9 @@ MARKUP = (".ipynb", ".vtt", ".srt", ".xml", ".rtf")
 DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
 
 
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2")
+
+
 SUPPORTED = (*TEXTS, *OFFICE, *MARKUP, *DATA, *CODE)
 
 
@@ -54,8 +57,34 @@ _LISTED = f"{', '.join((*TEXTS, *OFFICE, *MARKUP, *DATA))} and source code (.py,
 
 
 def unsupported(path: Path) -> str:
+    if path.name.lower().endswith(_ARCHIVES):
+        return (
+            f"{display_path(path)} is an archive, which is a folder here: rag-pg sync reads it, or"
+            " unpack it"
+        )
     kind = f"the type {path.suffix}" if path.suffix else "a file without a suffix"
     return f"{display_path(path)}: {kind} cannot be loaded; supported: {_LISTED}"
+
+
+def other_kind(suffix: str, data: bytes) -> str:
+    """Return what a file that cannot be read is by its first bytes, and what to do; "" for one that
+    is of the kind its suffix says, as far as they tell."""
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return (
+            "is encrypted, or of Office before 2007: remove its password, or save it as"
+            " .docx, .pptx or .xlsx"
+        )
+    if data.startswith(b"%PDF-") and suffix != ".pdf":
+        return f"is a PDF file, no {suffix} file; rename it so that it ends in .pdf"
+    if data.startswith(b"PK\x03\x04") and (suffix not in OFFICE or suffix == ".pdf"):
+        kinds = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
+        is_in = next((end for part, end in kinds.items() if part in data), "")
+        what = f"is of the kind {is_in}" if is_in else "is an archive"
+        return f"{what}, no {suffix} file; " + ("rename it" if is_in else "unpack it")
+    head = data[:500].lstrip().lower()
+    if suffix in OFFICE and head.startswith((b"<!doctype html", b"<html")):
+        return f"is a page, no {suffix} file; rename it so that it ends in .html"
+    return ""
 
 
 def describe_error(path: Path, exc: Exception) -> str:

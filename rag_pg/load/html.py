@@ -51,6 +51,8 @@ _WHITE = re.compile(
 _SHOWS = re.compile(r"(?:^|;)(?:display|visibility|font-size|opacity|color):")
 _SELECTOR = re.compile(r"[\w-]*([.#][\w-]+)")  # a script shows a whole page again, as it loads
 _AROUND_LINKS = 30  # characters beside the links of a table of contents
+_POWER = re.compile(r"[-+−]?\d{1,4}")
+_RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 
 
 def html_to_markdown(text: str) -> tuple[str, str]:
@@ -292,6 +294,10 @@ def _arrange(table: Tag) -> None:
         return
     _fill(rows, cells)
     head = [row for row in rows if row.parent and row.parent.name == "thead"]
+    foot = [row for row in rows if row.parent and row.parent.name == "tfoot"]
+    body = Tag(name="tbody")  # of several, each would begin with a head of its own
+    body.extend([row for row in rows if row not in (*head, *foot)] + foot)
+    table.append(body)
     for further in head[1:]:  # a head of two lines is one: each column says both
         mine = head[0].find_all(["td", "th"], recursive=False)
         for cell, below in zip(mine, further.find_all(["td", "th"], recursive=False), strict=False):
@@ -427,6 +433,9 @@ class _Converter(MarkdownConverter):
         if "pre" in parent_tags and isinstance(after, Tag) and after.name == "code":
             return text if after.get_text().endswith("\n") else "\n" + text
         return str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return text.translate(_RAISED) if _POWER.fullmatch(text) else text
 
     def convert_term(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return text.strip()

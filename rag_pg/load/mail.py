@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from typing import Any
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
@@ -90,9 +90,21 @@ def _section(loaded: Loaded) -> str:
 
 
 def _body(message: EmailMessage) -> tuple[str, str, int]:
-    part = message.get_body(("plain", "html"))
-    if part is None:
+    """The text of a mail; where it has two, the page if the plain one lacks most of its words."""
+    parts = [part for kind in ("plain", "html") if (part := message.get_body((kind,)))]
+    if not parts:
         return "", "text/plain", 0
+    first, *others = map(_text, parts)
+    known = _words(first[0])
+    lacking = (one for one in others if len(_words(one[0]) - known) * 2 > len(_words(one[0])))
+    return next(lacking, first)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def _text(part: MIMEPart) -> tuple[str, str, int]:
     raw = part.get_payload(decode=True)
     charset = part.get_content_charset("utf-8")
     try:

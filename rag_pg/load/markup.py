@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from html import unescape
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, fromstring
 from xml.parsers import expat
@@ -65,6 +66,7 @@ _TIME = re.compile(
     r"(?:(\d+):)?(\d\d?):(\d\d)[.,]\d{1,3}[ \t]*-->[ \t]*(?:\d+:)?\d\d?:\d\d[.,]\d{1,3}"
 )
 _VOICE = re.compile(r"<v(?:\.[^ <>\n]*)?[ \t]([^<>\n]+)>")
+_UNPARTED = re.compile(rf"(?<=\S)\n(?=\d+[ \t]*\n[ \t]*{_TIME.pattern})")
 _TAG = re.compile(r"</?[a-zA-Z0-9.:_-]+(?:[ \t][^<>\n]*)?>|\{\\[^{}\n]*\}")
 
 
@@ -73,7 +75,7 @@ def subtitles_to_text(text: str) -> str:
     with their time; who speaks stands before it. Lines that a caption repeats are written once."""
     paragraphs: list[tuple[int, str, list[str]]] = []
     last = ""
-    for block in re.split(r"\n[ \t]*\n", text):
+    for block in re.split(r"\n[ \t]*\n", _UNPARTED.sub("\n\n", text)):
         lines = [line.strip() for line in block.split("\n")]
         at = next((n for n, line in enumerate(lines[:3]) if _TIME.match(line)), None)
         if at is None:
@@ -82,7 +84,7 @@ def subtitles_to_text(text: str) -> str:
         start = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
         for line in lines[at + 1 :]:
             voice = _VOICE.match(line)
-            spoken = " ".join(_TAG.sub("", _VOICE.sub("", line)).split())
+            spoken = " ".join(unescape(_TAG.sub("", _VOICE.sub("", line))).split())
             if not spoken or spoken == last:
                 continue
             last = spoken
@@ -199,7 +201,7 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         codepage = "cp1252"
     found: list[str] = []
     hidden, skip, unicode_skip = 0, 0, 1
-    state = {"out": False, "hidden": False, "title": False}
+    state = {"out": False, "hidden": False, "title": False, "note": False}
     stack: list[dict[str, bool]] = []
     title: list[str] = []
     position = 0
@@ -223,7 +225,12 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         if brace == "{":
             stack.append(dict(state))
         elif brace == "}":
-            state, skip = (stack.pop() if stack else state), 0
+            before, (state, skip) = state, ((stack.pop() if stack else state), 0)
+            if before["note"] and not state["note"]:
+                write(")")
+        elif word == "footnote":
+            write(" (")
+            state["note"] = True
         elif codes:
             write(bytes.fromhex(codes.replace("\\'", "")).decode(codepage, "replace"))
         elif symbol:

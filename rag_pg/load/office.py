@@ -14,13 +14,19 @@ from typing import Any
 from rag_pg.errors import UnsupportedFile
 from rag_pg.load.packages import read_epub, read_odt
 from rag_pg.load.pdf import read_pdf
-from rag_pg.load.tables import _cell, _line, rows_as_list, rows_as_table
+from rag_pg.load.tables import Span, _cell, _line, merged, rows_as_list, rows_as_table
+from rag_pg.load.word import read_docx
 
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_BEHIND = ("shd", "highlight")
-_LEVEL = re.compile(r"heading (\d)", re.IGNORECASE)
+
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^<>]*?ref="(\$?[A-Z]{1,3}\$?\d+:\$?[A-Z]{1,3}\$?\d+)"')
+_PIECE = 1_000_000  # bytes
+_LONGEST_REFERENCE = 100  # bytes
+_FORMATS = "{http://schemas.openxmlformats.org/"
+_DIAGRAM = _FORMATS + "drawingml/2006/diagram}"
+_DRAWING = _FORMATS + "drawingml/2006/main}"
+_DATA = _FORMATS + "officeDocument/2006/relationships}dm"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,110 +92,8 @@ def _pdf(file: io.BytesIO, ocr: str) -> Office:
 
 
 def _docx(file: io.BytesIO) -> Office:
-    from docx import Document
-    from docx.table import Table
-
-    document = Document(file)
-    lists = _Lists(document)
-    blocks, hidden = list[str](), 0
-    for block in document.iter_inner_content():
-        if isinstance(block, Table):
-            cells = [[_cell_text(cell) for cell in row.cells] for row in block.rows]
-            hidden += sum(unseen for row in cells for _, unseen in row)
-            blocks.append(rows_as_table([[text for text, _ in row] for row in cells]))
-            continue
-        style = str(block.style.name if block.style else "")
-        level = 1 if style == "Title" else int(m[1]) if (m := _LEVEL.match(style)) else 0
-        text, unseen = _runs(block, mark_bold=not level)
-        hidden += unseen
-        if not text:
-            continue
-        if level:
-            text = f"{'#' * min(level, 6)} {_line(text)}"
-        elif mark := lists.mark(block, style):
-            text = f"{mark} {_line(text)}"
-        blocks.append(text)
-    found = _described("\n\n".join(filter(None, blocks)), document.core_properties)
-    return replace(found, hidden=hidden)
-
-
-def _runs(paragraph: Any, *, mark_bold: bool) -> tuple[str, int]:
-    """The text of a paragraph with its bold words marked, where not all are, and how many
-    characters of it are hidden."""
-    parts: list[tuple[bool, str]] = []
-    hidden = 0
-    for run in paragraph.iter_inner_content():
-        bold = mark_bold and bool(getattr(run, "bold", False))
-        if _unseen(run):
-            hidden += len(run.text.strip())
-        elif parts and parts[-1][0] == bold:
-            parts[-1] = (bold, parts[-1][1] + run.text)
-        else:
-            parts.append((bold, run.text))
-    if all(bold for bold, text in parts if text.strip()):
-        parts = [(False, text) for _, text in parts]
-    return "".join(_bold(text) if bold else text for bold, text in parts).strip(), hidden
-
-
-def _cell_text(cell: Any) -> tuple[str, int]:
-    """The text of a cell, and how many characters of it are hidden."""
-    found = [_runs(paragraph, mark_bold=False) for paragraph in cell.paragraphs]
-    return "\n".join(text for text, _ in found), sum(unseen for _, unseen in found)
-
-
-def _unseen(run: Any) -> bool:
-    """Whether a run is hidden, or white on white."""
-    font = getattr(run, "font", None)
-    if font is None:  # a link
-        return False
-    shaded = any(next(run._r.getparent().iter(_W + name), None) is not None for name in _BEHIND)
-    return bool(font.hidden) or (str(font.color.rgb) == "FFFFFF" and not shaded)
-
-
-def _bold(text: str) -> str:
-    inner = text.strip()
-    return text.replace(inner, f"**{inner}**", 1) if inner and "*" not in inner else text
-
-
-class _Lists:
-    """The marks of a Word file's list items: their numbers, or dashes."""
-
-    def __init__(self, document: Any) -> None:
-        self._next: dict[tuple[str, int], int] = {}
-        self._kinds: dict[tuple[str, int], str] = {}  # by list and level
-        try:
-            numbering = document.part.numbering_part.element
-        except (KeyError, NotImplementedError):  # a file without lists
-            return
-        abstract = {e.get(_W + "abstractNumId"): e for e in numbering.iter(_W + "abstractNum")}
-        for one in numbering.iter(_W + "num"):
-            of = one.find(_W + "abstractNumId")
-            levels = abstract.get(of.get(_W + "val")) if of is not None else None
-            for level in levels.iter(_W + "lvl") if levels is not None else ():
-                kind = level.find(_W + "numFmt")
-                key = (str(one.get(_W + "numId")), int(level.get(_W + "ilvl") or 0))
-                self._kinds[key] = str(kind.get(_W + "val")) if kind is not None else "decimal"
-
-    def mark(self, paragraph: Any, style: str) -> str:
-        """What stands before a paragraph: "2." or "-", behind two spaces for each level; "" before
-        one that is no item."""
-        found = (paragraph._p.pPr, getattr(paragraph.style, "element", None))
-        for properties in (found[0], found[1].pPr if found[1] is not None else None):
-            number = properties.numPr if properties is not None else None
-            if number is not None and number.numId is not None:
-                break
-        else:
-            return "-" if style.startswith("List") else ""
-        level = number.ilvl.val if number.ilvl is not None else 0
-        key = (str(number.numId.val), level)
-        kind = self._kinds.get(key, "none")
-        if key[0] == "0":  # a style's list, taken off this paragraph
-            return ""
-        for other in [one for one in self._next if one[0] == key[0] and one[1] > level]:
-            del self._next[other]
-        self._next[key] = self._next.get(key, 0) + 1
-        mark = "-" if kind in ("bullet", "none") else f"{self._next[key]}."
-        return "  " * min(level, 8) + mark
+    content, hidden, about = read_docx(file)
+    return replace(_described(content, about), hidden=hidden)
 
 
 def _pptx(file: io.BytesIO) -> Office:
@@ -220,6 +124,20 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
             yield _chart(shape.chart)
         elif getattr(shape, "has_table", False):
             yield rows_as_table([[cell.text for cell in row.cells] for row in shape.table.rows])
+        else:
+            yield _diagram(shape)
+
+
+def _diagram(shape: Any) -> str:
+    """The texts of a SmartArt diagram as a list, "" for another shape."""
+    from pptx.oxml import parse_xml
+
+    texts = []
+    for place in shape._element.iter(_DIAGRAM + "relIds"):
+        data = parse_xml(shape.part.related_part(place.get(_DATA)).blob)
+        for point in data.iter(_DIAGRAM + "pt"):
+            texts.append(_line("".join(one.text or "" for one in point.iter(_DRAWING + "t"))))
+    return "\n".join(f"- {text}" for text in texts if text)
 
 
 def _chart(chart: Any) -> str:
@@ -250,7 +168,10 @@ def _xlsx(file: io.BytesIO) -> Office:
     workbook = load_workbook(file, read_only=True, data_only=True)
     try:
         sheets = [
-            (f"Sheet {n}: {_line(sheet.title)}", rows_as_list(sheet.iter_rows(values_only=True)))
+            (
+                f"Sheet {n}: {_line(sheet.title)}",
+                rows_as_list(merged(sheet.iter_rows(values_only=True), _spans(file, sheet))),
+            )
             for n, sheet in enumerate(workbook.worksheets, 1)
         ]
         return _described(
@@ -259,6 +180,21 @@ def _xlsx(file: io.BytesIO) -> Office:
         )
     finally:
         workbook.close()
+
+
+def _spans(file: io.BytesIO, sheet: Any) -> Iterator[Span]:
+    """Yield the merged cells of a sheet, which its reader, row by row, does not know."""
+    from openpyxl.utils import range_boundaries
+
+    found: dict[str, None] = {}
+    before = b""
+    with zipfile.ZipFile(file) as archive, archive.open(sheet._worksheet_path) as member:
+        while piece := member.read(_PIECE):
+            found |= dict.fromkeys(one.decode() for one in _MERGED.findall(before + piece))
+            before = piece[-_LONGEST_REFERENCE:]
+    for reference in found:
+        left, top, right, bottom = range_boundaries(reference)
+        yield Span(top, bottom, left - 1, right - 1)
 
 
 def _package(read: Callable[[zipfile.ZipFile], tuple[str, str, str]]) -> _Reader:

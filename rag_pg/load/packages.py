@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.load.decode import decode_text
 from rag_pg.load.markup import parse_xml
 
 _REPEATED = 50  # times that an empty cell is written at most
@@ -118,7 +119,7 @@ def _pieces(element: Element) -> Iterator[str]:
 
 def read_epub(archive: zipfile.ZipFile) -> tuple[str, str, str]:
     """Return (Markdown, title, author) of an .epub file: its chapters in the order of the book."""
-    from rag_pg.load.html import html_to_markdown
+    from rag_pg.load.html import declared_encoding, html_to_markdown
 
     container = parse_xml(_member(archive, "META-INF/container.xml"))
     path = next(
@@ -133,7 +134,8 @@ def read_epub(archive: zipfile.ZipFile) -> tuple[str, str, str]:
             continue
         href = unquote(_attribute(item, "href"))
         name = posixpath.normpath(posixpath.join(posixpath.dirname(path), href))
-        page = _member(archive, name).decode("utf-8", "replace")
-        chapters.append(html_to_markdown(page)[1])
+        page = _member(archive, name)
+        text = decode_text(page, declared=declared_encoding(page)).text
+        chapters.append(html_to_markdown(text)[1])
     titles, authors = _texts(package, "title"), _texts(package, "creator")
     return "\n\n".join(filter(None, chapters)), "".join(titles[:1]), ", ".join(authors)

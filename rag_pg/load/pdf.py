@@ -32,6 +32,10 @@ _PROSE = 15, 3  # characters and words of a line of a column, unlike the cell of
 _FULL = 0.75  # of the widest line of a column; half of its lines are at least as wide
 _RULES = range(3, 20_000)  # across, and as many down, may rule a table; more are a drawing
 _MOST_PIXELS = 40_000_000  # of one page; larger ones are rendered smaller
+_LIGATURES = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+)  # an embedder's tokens have none
+_UNSEEN = 2  # the flag of a field that is not shown
 _RULE = 8  # points that a line of a table has at least
 _PALE = 250  # of 255 in red, green and blue
 
@@ -91,7 +95,10 @@ def read_pdf(data: bytes, ocr: str) -> Pdf:
             found = [_Found()] * len(reader.pages)
             notes.append(f"it is damaged ({exc}): columns and tables are not told apart")
         pages = [
-            [line.strip() for line in one.lines or page.extract_text().strip().splitlines()]
+            [
+                line.strip().translate(_LIGATURES)
+                for line in chain(one.lines or _written(page, one.rows), _filled_in(page))
+            ]
             for one, page in zip(found, reader.pages, strict=True)
         ]
         scanned = [n for n, lines in enumerate(pages) if not any(lines)]
@@ -117,6 +124,31 @@ def read_pdf(data: bytes, ocr: str) -> Pdf:
         ocr=bool(ocr) and any(map(any, (pages[n] for n in scanned))),
         notes=notes,
     )
+
+
+def _written(page: Any, rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a page as they were written; cells of a row that are a line each are one."""
+    lines = [" ".join(line.split()) for line in page.extract_text().strip().splitlines()]
+    start = 0
+    for row in rows:
+        for at in range(start, len(lines) - len(row) + 1):
+            if lines[at] == row[0] and lines[at : at + len(row)] == [*row]:
+                lines[at : at + len(row)] = [" ".join(row)]
+                start = at + 1
+                break
+    return lines
+
+
+def _filled_in(page: Any) -> Iterator[str]:
+    """Yield what stands in the fields of a form, behind their names."""
+    for reference in page.get("/Annots") or ():
+        one = reference.get_object()
+        above = one["/Parent"].get_object() if "/Parent" in one else {}
+        value = one.get("/V", above.get("/V"))
+        name = next((its[key] for key in ("/TU", "/T") for its in (one, above) if key in its), "")
+        is_seen = one.get("/Subtype") == "/Widget" and not int(one.get("/F", 0)) & _UNSEEN
+        if is_seen and isinstance(value, str) and (text := _line(value)) not in ("", "/Off"):
+            yield f"{_line(name)}: {text.removeprefix('/')}"
 
 
 # --- running heads -------------------------------------------------------------------------------
@@ -153,9 +185,11 @@ def _head(line: str, page: int) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Found:
-    """lines: of a page that is not read as it was written, else none."""
+    """lines: of a page that is not read as it was written, else none. rows: the texts of those that
+    have several pieces."""
 
     lines: Sequence[str] = field(default=())
+    rows: Sequence[Sequence[str]] = ()
     hidden: int = 0
     pictures: bool = False
 
@@ -217,12 +251,11 @@ class _Layout:
                 if box not in unseen and not any(table.holds(box) for table in tables)
             )
             beside = [row for row in rows if len(row) > 1]
-            if not (tables or hidden or len(beside) >= _ROWS):
-                return _Found(pictures=pictures)
-            texts = {box: _text(text, box) for row in rows for box in row}
-        gutters = _gutters(beside, texts)
+            has_more = tables or hidden or len(beside) >= _ROWS
+            texts = {box: _text(text, box) for row in (rows if has_more else beside) for box in row}
+        gutters = _gutters(beside, texts) if has_more else []
         if not (gutters or tables or hidden):
-            return _Found(pictures=pictures)
+            return _Found(rows=[[texts[box] for box in row] for row in beside], pictures=pictures)
         lines = [*_in_order(rows, texts, tables, gutters)]
         return _Found(lines=lines or [""], hidden=hidden, pictures=pictures)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from rag_pg.errors import InvalidInput
@@ -12,18 +14,31 @@ from rag_pg.text import clean_text, separated_rows
 from rag_pg.types import Loaded
 
 _SNIFFED = 20_000  # characters in which the separator of a table is looked for
+_TITLES = 5  # lines that may stand above a table
+_SEPARATOR = re.compile(r"sep=([,;\t|])[ \t]*$", re.MULTILINE)
 _OWN = ("uri", "content", "title", "media_type", "language", "metadata")
+
+
+def table_rows(text: str, suffix: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table with the numbers of their last lines, without the line by which
+    Excel is told its separator. strict: an open quote is an error. Raises: csv.Error."""
+    rows = separated_rows(text, _dialect(text, suffix), strict=strict)
+    if _SEPARATOR.match(text):
+        next(rows)
+    return rows
 
 
 def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
     if suffix == ".tsv":
         return csv.excel_tab
-    try:
-        dialect = csv.Sniffer().sniff(text[:_SNIFFED].partition("\n")[0], ",;\t|")
-    except csv.Error:
-        return csv.excel  # one column
-    dialect.doublequote = True
-    return dialect
+    told = _SEPARATOR.match(text)
+    lines = [f"a{told[1]}b"] if told else text[:_SNIFFED].split("\n", _TITLES)[:_TITLES]
+    for line in lines:  # one without a separator may be a title
+        with suppress(csv.Error):
+            dialect = csv.Sniffer().sniff(line, ",;\t|")
+            dialect.doublequote = True
+            return dialect
+    return csv.excel  # one column
 
 
 def json_documents(
@@ -58,7 +73,7 @@ def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator
 
     Raises: InvalidInput (it cannot be read as a table, or lacks the columns).
     """
-    table = separated_rows(text, _dialect(text, suffix), strict=True)
+    table = table_rows(text, suffix, strict=True)
     try:
         names = next(table, (0, []))[1]
     except csv.Error as exc:

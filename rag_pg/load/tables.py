@@ -2,30 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
-from rag_pg.load.records import _dialect
-from rag_pg.text import separated_rows
+from rag_pg.load.records import table_rows
+
+_YEAR = re.compile("(?:19|20)[0-9][0-9]")
 
 
 def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     """Return the rows of a sheet as a list: each says its columns' names, from the first row that
-    has any, so that a row can be understood without the others."""
+    has any, so that a row can be understood without the others. Rows of one text above a row of
+    several are what the sheet is called: lines above the list."""
+    every = ([_cell(value) for value in row] for row in rows)
+    filled: Iterator[list[str]] = filter(any, every)
+    above: list[list[str]] = []
     names: list[str] | None = None
+    for cells in filled:
+        above.append(cells)
+        if sum(map(bool, cells)) > 1:
+            if not any(map(_is_value, cells)):
+                names = cells
+            break
+    if names is None:  # one column, or a head of one name
+        names, *rest = above or [[]]
+        filled, above = chain(rest, filled), []
     items = []
-    for row in rows:
-        cells = [_cell(value) for value in row]
-        if not any(cells):
-            continue
-        if names is None:
-            names = cells
-            continue
+    for cells in filled:
         named = zip([*names, *[""] * len(cells)], cells, strict=False)
         items.append("- " + "; ".join(f"{n}: {c}" if n else c for n, c in named if c))
     if names and not items:
         items = ["- " + "; ".join(filter(None, names))]
-    return "\n".join(items)
+    titles = [next(filter(None, cells)) for cells in above[:-1]]
+    return "\n\n".join(filter(None, ("\n".join(titles), "\n".join(items))))
+
+
+class Span(NamedTuple):
+    """Cells that are one: rows from 1, columns from 0, ends included."""
+
+    first: int
+    last: int
+    left: int
+    right: int
+
+
+def merged(rows: Iterable[Sequence[object]], spans: Iterable[Span]) -> Iterator[Sequence[object]]:
+    """Yield rows whose cells say what was merged into them from above. The lines of a head, as far
+    down as its merged cells, or one below those over several columns, are one row."""
+    begin: dict[int, list[Span]] = {}
+    for span in spans:
+        begin.setdefault(span.first, []).append(span)
+    if not begin:
+        yield from rows
+        return
+    down: dict[int, tuple[int, object]] = {}  # column: the last row that a cell comes down to
+    head: list[list[object]] = []
+    end = None  # the last row of the head
+    for number, row in enumerate(rows, 1):
+        cells = [*row]
+        for span in begin.get(number, ()):
+            if span.last > number and span.left < len(cells):
+                down[span.left] = (span.last, cells[span.left])
+        for column, (last, value) in [*down.items()]:
+            if number > last:
+                del down[column]
+            elif column < len(cells) and cells[column] is None:
+                cells[column] = value
+        texts = [cell for cell in cells if cell is not None]
+        is_head = all(isinstance(cell, str) for cell in texts)
+        if end is None and is_head and len(texts) > 1:
+            own = begin.get(number, [])
+            across = [span for span in own if span.right > span.left]
+            end = max([number + bool(across), *(span.last for span in own)])
+        if end is None or number > end or not is_head:
+            yield from _one(head)
+            head, end = [], end and min(end, number)
+            yield cells
+            continue
+        for span in begin.get(number, ()):
+            cells[span.left : span.right + 1] = [cells[span.left]] * (span.right - span.left + 1)
+        head.append(cells)
+    yield from _one(head)
+
+
+def _one(lines: Sequence[Sequence[object]]) -> Iterator[Sequence[object]]:
+    """The lines of a head as one row: each column says what all of them say."""
+    if lines:
+        columns = zip_longest(*lines)
+        yield [" ".join(map(str, dict.fromkeys(filter(None, column)))) for column in columns]
+
+
+def _is_value(cell: str) -> bool:
+    """Whether a cell holds a number or a date, as the names of columns do not, but for years."""
+    has_digit = any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
+    return has_digit and not _YEAR.fullmatch(cell)
 
 
 def rows_as_table(rows: Sequence[Sequence[object]]) -> str:
@@ -53,4 +126,4 @@ def _line(value: object) -> str:
 
 def table_as_list(text: str, suffix: str) -> str:
     """Return a CSV or TSV file as a list of its rows, each with the names of its columns."""
-    return rows_as_list(row for _, row in separated_rows(text, _dialect(text, suffix)))
+    return rows_as_list(row for _, row in table_rows(text, suffix))

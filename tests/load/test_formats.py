@@ -9,6 +9,7 @@ import zipfile
 from datetime import date, datetime
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -159,6 +160,46 @@ def test_sheets_are_lists_of_rows_that_name_their_columns() -> None:
     )
 
 
+def test_merged_cells_of_a_sheet_are_in_each_of_their_rows() -> None:
+    from openpyxl import Workbook
+
+    workbook = Workbook()
+    sheet: Any = workbook.active
+    for row in (
+        ["Fees of 2024"],
+        ["Boat", "Summer", None, "Winter"],
+        [None, "Day", "Week", "Day"],
+        ["Ferry", 9, 60, 5],
+        [None, 8, 50, None],
+        ["All in euros"],
+    ):
+        sheet.append(row)
+    for cells in ("A1:D1", "A2:A3", "B2:C2", "A4:A5", "A6:D6"):
+        sheet.merge_cells(cells)
+    file = io.BytesIO()
+    workbook.save(file)
+    assert read("fees.xlsx", file.getvalue()).content == (
+        "# Sheet 1: Sheet\n\nFees of 2024\n\n"
+        "- Boat: Ferry; Summer Day: 9; Summer Week: 60; Winter Day: 5\n"
+        "- Boat: Ferry; Summer Day: 8; Summer Week: 50\n- Boat: All in euros"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("a.docx", b"%PDF-1.7", "is a PDF file, no .docx file; rename it"),
+        ("a.txt", b"%PDF-1.7 \xff\xfe\xfd\xfc", "is a PDF file, no .txt file"),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is encrypted, or of Office before 2007"),
+        ("a.xlsx", b" <!DOCTYPE html><p>x", "is a page, no .xlsx file"),
+        ("a.csv", b"PK\x03\x04\0\0xl/\xff" + bytes(99), "is of the kind .xlsx, no .csv file"),
+        ("a.zip", b"PK\x03\x04", "is an archive, which is a folder here: rag-pg sync reads it"),
+    ],
+)
+def test_a_file_whose_suffix_lies_says_what_it_is(name: str, data: bytes, told: str) -> None:
+    assert f"{name} {told}" in refused(name, data)
+
+
 @pytest.mark.parametrize("suffix", [".docx", ".pptx", ".xlsx"])
 def test_a_damaged_office_file_says_so(suffix: str) -> None:
     assert f"a{suffix} is no {suffix} file that can be read" in refused(f"a{suffix}", b"PK broken")
@@ -182,7 +223,7 @@ def test_a_file_that_unpacks_to_far_more_is_refused() -> None:
 def test_without_its_library_a_file_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
-    data = docx()
+    data = pdf("x") if name == "a.pdf" else docx()
     monkeypatch.setitem(sys.modules, library, None)
     error = refused(name, data)
     assert f"{name} needs the library {library}" in error
@@ -216,6 +257,9 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
         ("a.csv", 'a,b\n"say ""hi""",2,3\n', '- a: say "hi"; b: 2; 3'),
         ("a.csv", "word\none\ntwo\n", "- word: one\n- word: two"),
         ("a.csv", "only,names\n", "- only; names"),
+        ("a.csv", "sep=;\nname;fee\nAnn;1,5\n", "- name: Ann; fee: 1,5"),
+        ("a.csv", "Fees\n\nkind;2023\nBoat;1\n", "Fees\n\n- kind: Boat; 2023: 1"),
+        ("a.csv", "name\nAnn,5\nBob,6\n", "- name: Ann; 5\n- name: Bob; 6"),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
 )
@@ -362,6 +406,15 @@ def test_a_mail_has_its_subject_as_title_and_its_headers_as_metadata() -> None:
 def test_a_mail_in_html_becomes_markdown() -> None:
     loaded = read("m.eml", mail("html").as_bytes())
     assert (loaded.content, loaded.media_type) == ("Hello **Bob**, see you.", "text/markdown")
+
+
+def test_a_mail_whose_plain_text_says_less_than_its_page_is_that_page() -> None:
+    message = mail()
+    message.add_alternative("<p>Hello Bob, see you.</p><img src=x>", subtype="html")
+    assert "Hello <b>Bob" in read("a.eml", message.as_bytes()).content
+    message = mail()
+    message.add_alternative("<table><tr><td>Fee<td>12<tr><td>Days<td>28</table>", subtype="html")
+    assert "| Days | 28 |" in read("a.eml", message.as_bytes()).content
 
 
 def test_odd_mails_are_read() -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
+from file_kinds import saved
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load import load_bytes
@@ -29,7 +31,7 @@ def read(name: str, data: bytes | str) -> Loaded:
     return load_bytes(name, data.encode() if isinstance(data, str) else data)
 
 
-def packed(files: dict[str, str]) -> bytes:
+def packed(files: Mapping[str, str | bytes]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -98,6 +100,8 @@ The end.
         "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}Hello\n\n2\n00:00:02,500 --> 00:00:04,000\nyou\n"
     )
     assert read("talk.srt", srt).content == "[0:00:01] Hello you"
+    close = srt.replace("\n\n2", "\n2").replace("you", "3 &lt; 4")
+    assert read("talk.srt", close).content == "[0:00:01] Hello 3 < 4"
 
 
 # --- XML and Rich Text ---------------------------------------------------------------------------
@@ -137,10 +141,11 @@ def test_rich_text_is_its_paragraphs_and_rows() -> None:
     text = (
         rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0 Arial;}}{\*\generator Word;}{\info{\title Rules}"
         rb"{\author Ann}}\pard Keep \b thirty\b0  days, \'ef\'f0 \u8364?5 {\v quietly }now\{\}.\par"
-        rb"{\trowd Name\cell Days\cell\row}{\field{\*\fldinst HYPERLINK x}{\fldrslt here}}\par}"
+        rb"{\trowd Name\cell Days\cell\row}{\field{\*\fldinst HYPERLINK x}{\fldrslt here}"
+        rb"{\footnote Or there.}}\par}"
     )
     found = read("a.rtf", text)
-    assert found.content == "Keep thirty days, пр €5 now{}.\n\nName | Days\nhere"
+    assert found.content == "Keep thirty days, пр €5 now{}.\n\nName | Days\nhere (Or there.)"
     assert found.title == "Rules"
     assert found.notes == ("8 characters that a reader does not see are left out",)
     with pytest.raises(UnsupportedFile, match="no Rich Text"):
@@ -183,11 +188,12 @@ def test_an_e_book_is_its_chapters_in_order() -> None:
 <spine><itemref idref="toc"/><itemref idref="one"/><itemref idref="two"/><itemref idref="gone"/>
 </spine></package>""",
         "O/b two.xhtml": "<html><body><h1>Two</h1><p>Ripe.</p></body></html>",
-        "one.xhtml": "<html><body><h1>One</h1><p>Fresh.</p></body></html>",
+        "one.xhtml": b"<?xml version='1.0' encoding='iso-8859-1'?>"
+        b"<html><body><h1>One</h1><p>K\xe4se.</p></body></html>",
         "O/toc.xhtml": "<html><body>contents</body></html>",
     }
     found = read("a.epub", packed(files))
-    assert found.content == "# One\n\nFresh.\n\n# Two\n\nRipe."
+    assert found.content == "# One\n\nKäse.\n\n# Two\n\nRipe."
     assert (found.title, found.metadata) == ("Cheese", {"author": "Ann, Bob"})
 
 
@@ -283,6 +289,104 @@ def test_lists_of_word_are_numbered_and_bold_words_are_marked() -> None:
         "| seen |  |\n| --- | --- |",
     ]
     assert found.notes == ("16 characters that a reader does not see are left out",)
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+WORDS = "<w:r><w:t>{}</w:t></w:r>".format
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (f"<w:ins>{WORDS('added')}</w:ins><w:del>{WORDS('gone')}</w:del>", "added"),
+        (f'<w:fldSimple w:instr="DATE">{WORDS("1 May")}</w:fldSimple>', "1 May"),
+        (f"<w:smartTag>{WORDS('Oslo')}</w:smartTag>", "Oslo"),
+        (f"<w:sdt><w:sdtContent>{WORDS('filled in')}</w:sdtContent></w:sdt>", "filled in"),
+        (
+            "<m:oMath><m:f><m:num><m:r><m:t>ab</m:t></m:r></m:num>"
+            "<m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>",
+            "(ab)/2",
+        ),
+        (
+            f"<w:r><w:pict><w:txbxContent><w:p>{WORDS('In a box')}</w:p></w:txbxContent>"
+            "</w:pict></w:r>",
+            "\n\nIn a box",
+        ),
+    ],
+)
+def test_what_word_keeps_in_other_elements_is_read(part: str, text: str) -> None:
+    from docx import Document
+    from docx.oxml import parse_xml
+
+    document = Document()
+    paragraph = document.add_paragraph("Before ")
+    for child in parse_xml(f"<w:p {W} {M}>{part}</w:p>"):
+        paragraph._p.append(child)
+    contents = (
+        '<w:sdtPr><w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj>'
+        "</w:sdtPr><w:sdtContent><w:p><w:r><w:t>Rules 3</w:t></w:r></w:p></w:sdtContent>"
+    )
+    body = document.element.body
+    body.insert(0, parse_xml(f"<w:sdt {W}>{contents}</w:sdt>"))
+    block = "<w:sdtContent><w:p><w:r><w:t>A block</w:t></w:r></w:p></w:sdtContent>"
+    body.insert(1, parse_xml(f"<w:sdt {W}>{block}</w:sdt>"))
+    found = read("a.docx", saved(document)).content
+    assert found == f"A block\n\nBefore {text}".replace(" \n", "\n")
+
+
+def test_a_table_in_a_cell_and_a_note_of_word_stand_where_they_belong() -> None:
+    from docx import Document
+    from docx.opc.packuri import PackURI
+    from docx.opc.part import Part
+    from docx.oxml import parse_xml
+
+    document = Document()
+    run = document.add_paragraph("Keep it").add_run()
+    run._r.append(parse_xml(f'<w:footnoteReference {W} w:id="2"/>'))
+    document.add_paragraph("End.")
+    note = f'<w:footnotes {W}><w:footnote w:id="2"><w:p><w:r><w:t>But in May.</w:t></w:r></w:p>'
+    blob = f"{note}</w:footnote></w:footnotes>".encode()
+    package = document.part.package
+    part = Part(PackURI("/word/footnotes.xml"), "application/xml", blob, package)
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    document.part.relate_to(part, kind)
+    inner = document.add_table(1, 2).rows[0].cells[1].add_table(2, 2)
+    for number, text in enumerate(("Key", "Value", "Limit", "42")):
+        inner.cell(number // 2, number % 2).text = text
+    assert read("a.docx", saved(document)).content.split("\n\n") == [
+        "Keep it (But in May.)",
+        "End.",
+        "|  | Key, Value; Limit, 42 |\n| --- | --- |",
+    ]
+
+
+def test_the_texts_of_a_diagram_are_a_list() -> None:
+    from pptx import Presentation
+    from pptx.opc.package import Part
+    from pptx.opc.packuri import PackURI
+    from pptx.oxml import parse_xml
+
+    formats = "http://schemas.openxmlformats.org/"
+    names = f'xmlns:d="{formats}drawingml/2006/diagram" xmlns:a="{formats}drawingml/2006/main"'
+    kinds = f"{formats}officeDocument/2006/relationships"
+    point = "<d:pt><d:t><a:p><a:r><a:t>{}</a:t></a:r></a:p></d:t></d:pt>"
+    points = "".join(map(point.format, ("Director: Ann", "", "Finance: Bob")))
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    blob = f"<d:dataModel {names}><d:ptLst>{points}</d:ptLst></d:dataModel>".encode()
+    where = PackURI("/ppt/diagrams/data1.xml")
+    part = Part(where, "application/xml", presentation.part.package, blob)
+    related = slide.part.relate_to(part, f"{kinds}/diagramData")
+    frame = (
+        f'<p:graphicFrame xmlns:p="{formats}presentationml/2006/main" {names} xmlns:r="{kinds}">'
+        '<p:nvGraphicFramePr><p:cNvPr id="7" name="x"/><p:cNvGraphicFramePr/><p:nvPr/>'
+        '</p:nvGraphicFramePr><p:xfrm/><a:graphic><a:graphicData uri="x">'
+        f'<d:relIds r:dm="{related}"/></a:graphicData></a:graphic></p:graphicFrame>'
+    )
+    slide.shapes._spTree.append(parse_xml(frame))
+    found = read("a.pptx", saved(presentation)).content
+    assert found == "# Slide 1\n\n- Director: Ann\n- Finance: Bob"
 
 
 def test_the_data_of_a_chart_are_a_table() -> None:

@@ -209,6 +209,13 @@ def test_the_icon_of_a_note_makes_no_table_of_it() -> None:
     assert "| [Tip] | Oil the pump. |" in html_to_markdown(real)[1]
 
 
+def test_a_foot_is_the_end_of_its_table_and_a_power_is_raised() -> None:
+    rows = "<tbody><tr><td>Day<td>3<tbody><tr><td>Year<td>10<sup>6</sup></tbody>"
+    page = f"<table><tfoot><tr><td>All<td>x<sup>n</sup></tfoot>{rows}</table>"
+    lines = ["| Day | 3 |", "| --- | --- |", "| Year | 10⁶ |", "| All | xn |"]
+    assert html_to_markdown(page)[1] == "\n".join(lines)
+
+
 def test_spans_without_bound_are_bounded() -> None:
     wide = '<td colspan="99999" rowspan="99999">x</td>'
     _, text = html_to_markdown(f"<table>{f'<tr>{wide}</tr>' * 300}</table>")

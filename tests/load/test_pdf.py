@@ -3,6 +3,7 @@ nobody sees on them, and scanned ones."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -70,6 +71,38 @@ def test_what_stands_across_columns_parts_them() -> None:
 )
 def test_rows_of_a_list_stay_rows(cells: tuple[list[str], list[str]]) -> None:
     assert lines(columns(*cells)) == [f"{a} {b}" for a, b in zip(*cells, strict=True)]
+
+
+def test_cells_that_were_written_as_lines_are_one_row() -> None:
+    cells = (["Drill", "Saw", "Axe"], ["119.00", "", "20.00"], ["on order", "1 day", "2 days"])
+    drawn = "".join(
+        f"BT 1 0 0 1 {50 + 150 * n} {700 - 16 * row} Tm 12 TL /F1 10 Tf ({text}) Tj T* ET\n"
+        for row, texts in enumerate(zip(*cells, strict=True))
+        for n, text in enumerate(texts)
+        if text
+    )
+    assert lines(drawn) == ["Drill 119.00 on order", "Saw 1 day", "Axe 20.00 2 days"]
+
+
+def test_what_is_filled_into_a_form_is_read_with_the_names_of_its_fields() -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NumberObject
+    from pypdf.generic import TextStringObject as Text
+
+    def field(name: str, value: str, flags: int = 0) -> DictionaryObject:
+        shown = NameObject(value) if value.startswith("/") else Text(value)
+        pairs = {"/Subtype": NameObject("/Widget"), "/T": Text(name), "/V": shown}
+        pairs["/F"] = NumberObject(flags)
+        return DictionaryObject({NameObject(key): one for key, one in pairs.items()})
+
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf_of(at(50, 700, "Permit")))))
+    fields = [field("name", "Ann"), field("resident", "/Yes"), field("car", "/Off")]
+    fields += [field("note", ""), field("secret", "x", flags=2)]
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(fields)
+    file = io.BytesIO()
+    writer.write(file)
+    found = load_bytes("a.pdf", file.getvalue()).content
+    assert found == "# Page 1\n\nPermit\nname: Ann\nresident: Yes"
 
 
 def test_ruled_tables_are_tables_where_they_stand() -> None:
