@@ -179,7 +179,7 @@ def test_an_open_document_is_its_headings_lists_tables_and_notes() -> None:
 
 
 def test_an_e_book_is_its_chapters_in_order() -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "META-INF/container.xml": '<c><rootfiles><rootfile full-path="O/b.opf"/></rootfiles></c>',
         "O/b.opf": """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
 <dc:title>Cheese</dc:title><dc:creator>Ann</dc:creator><dc:creator>Bob</dc:creator></metadata>

@@ -91,9 +91,10 @@ def test_what_is_filled_into_a_form_is_read_with_the_names_of_its_fields() -> No
 
     def field(name: str, value: str, flags: int = 0) -> DictionaryObject:
         shown = NameObject(value) if value.startswith("/") else Text(value)
-        pairs = {"/Subtype": NameObject("/Widget"), "/T": Text(name), "/V": shown}
-        pairs["/F"] = NumberObject(flags)
-        return DictionaryObject({NameObject(key): one for key, one in pairs.items()})
+        found = DictionaryObject({NameObject("/T"): Text(name), NameObject("/V"): shown})
+        found[NameObject("/Subtype")] = NameObject("/Widget")
+        found[NameObject("/F")] = NumberObject(flags)
+        return found
 
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf_of(at(50, 700, "Permit")))))
     fields = [field("name", "Ann"), field("resident", "/Yes"), field("car", "/Off")]
