@@ -14,7 +14,7 @@ import typer.core
 
 from rag_pg.cli.call import call
 from rag_pg.cli.collections import adopt, drop, export, import_
-from rag_pg.cli.db import db, scale_out
+from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
 from rag_pg.cli.enrich import enrich
@@ -40,7 +40,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "Quality": ("audit", "advise", "eval", "calibrate"),
     "Operation, and programs in other languages": (
         *("worker", "jobs", "db", "serve", "mcp"),
-        *("scale-out", "api-schema", "types", "call"),
+        *("api-schema", "types", "call"),
     ),
 }
 
@@ -118,7 +118,6 @@ for function in (
     worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
-app.command("scale-out")(scale_out)
 app.command("import")(import_)
 app.command("api-schema")(api_schema)
 app.command("types")(types)

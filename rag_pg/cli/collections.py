@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
@@ -24,6 +24,30 @@ if TYPE_CHECKING:
     from rag_pg.types import Transfer
 
 
+class AdoptFlags(TypedDict):
+    """Options of `adopt`, under the names of the client's."""
+
+    model: Annotated[
+        str | None, typer.Option(help="What made the vectors; a new collection needs it.")
+    ]
+    source_dsn: Annotated[
+        str | None, typer.Option(help="The table's database, where it is another.")
+    ]
+    distance: Annotated[str | None, typer.Option(help="Of a new collection: cosine, l2 or ip.")]
+    language: Annotated[str | None, typer.Option(help="Language of a new collection.")]
+    langchain_collection: Annotated[
+        str | None, typer.Option(help="Which, in a langchain_pg_embedding that holds several.")
+    ]
+    uri_key: Annotated[
+        str | None, typer.Option(help="The metadata that tells a row's document; $id: its id does.")
+    ]
+    sample: Annotated[
+        int,
+        typer.Option(help="Compare the neighbours of so many vectors in both; 0: of none."),
+        20,
+    ]
+
+
 @command
 def adopt(
     rag: Rag,
@@ -32,42 +56,13 @@ def adopt(
         str, typer.Option("--from", help="Who made it: pgai, langchain, llamaindex or haystack.")
     ],
     into: Annotated[str, typer.Option(help="The collection; created where it does not exist.")],
-    model: Annotated[
-        str | None, typer.Option(help="What made the vectors; a new collection needs it.")
-    ] = None,
-    source_dsn: Annotated[
-        str | None, typer.Option(help="The table's database, where it is another.")
-    ] = None,
-    distance: Annotated[
-        str | None, typer.Option(help="Of a new collection: cosine, l2 or ip.")
-    ] = None,
-    language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
-    langchain_collection: Annotated[
-        str | None, typer.Option(help="Which, in a langchain_pg_embedding that holds several.")
-    ] = None,
-    uri_key: Annotated[
-        str | None, typer.Option(help="The metadata that tells a row's document; $id: its id does.")
-    ] = None,
-    sample: Annotated[
-        int, typer.Option(help="Compare the neighbours of so many vectors in both; 0: of none.")
-    ] = 20,
+    **options: Unpack[AdoptFlags],
 ) -> None:
     """Take over another program's table with its embeddings.
 
     The table is only read.
     """
-    report = rag.adopt(
-        table,
-        into,
-        layout=layout,
-        model=model,
-        source_dsn=source_dsn,
-        distance=distance,
-        language=language,
-        langchain_collection=langchain_collection,
-        uri_key=uri_key,
-        sample=sample,
-    )
+    report = rag.adopt(table, into, layout=layout, **options)
     if as_json.get():
         write_json(report)
     else:

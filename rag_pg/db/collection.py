@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -11,33 +11,23 @@ from psycopg.types.json import Jsonb
 from rag_pg.db.arguments import checked_json
 from rag_pg.db.connection import Statements
 from rag_pg.errors import NotFound
-from rag_pg.types import CollectionInfo, CollectionStats
+from rag_pg.types import CollectionInfo, CollectionOptions, CollectionStats
 
 
 class Collections(Statements):
     """Collections: made, listed, dropped."""
 
-    def create_collection(
-        self,
-        name: str,
-        *,
-        model: str,
-        dimensions: int,
-        distance: str,
-        language: str,
-        chunking: Mapping[str, Any],
-        index_options: Mapping[str, Any],
-    ) -> int:
+    def create_collection(self, name: str, **settings: Unpack[CollectionOptions]) -> int:
+        """All settings but `preset`, each with a value."""
         ((number,),) = self._execute(
             """SELECT {rag}.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
                    {rag}._find_language(%(language)s), %(chunking)s, %(index_options)s)""",
-            name=name,
-            model=model,
-            dimensions=dimensions,
-            distance=distance,
-            language=language,
-            chunking=checked_json("chunking", Jsonb(chunking)),
-            index_options=checked_json("index_options", Jsonb(index_options)),
+            **{
+                **settings,
+                "name": name,
+                "chunking": checked_json("chunking", Jsonb(settings["chunking"])),
+                "index_options": checked_json("index_options", Jsonb(settings["index_options"])),
+            },
         )
         return int(number)
 
