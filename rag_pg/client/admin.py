@@ -118,7 +118,12 @@ class Admin(OfRag):
             max_tokens: what the model reads.
         Raises: NotFound, InvalidInput.
         """
-        return self._rag.database.audit_table(
-            table, content=content, language=language, sample_size=sample_size,
+        return self._rag.database.rows(
+            AuditFinding,
+            "audit_table",
+            table_name=table,
+            content_column=content,
+            language=language,
+            sample_size=sample_size,
             max_tokens=max_tokens,
-        )  # fmt: skip
+        )

@@ -24,7 +24,14 @@ class Answers(OfCollection):
             only_open: those that nothing was found for, or that somebody disliked.
             limit: 1 to 1000.
         """
-        return self._database.list_answers(self._name, since, only_open=only_open, limit=limit)
+        return self._database.rows(
+            LoggedAnswer,
+            "list_answers",
+            collection=self._name,
+            since=since,
+            only_open=only_open,
+            limit=limit,
+        )
 
     def feedback(
         self, answer_id: str | UUID, rating: int, *, comment: str = "", citation: int | None = None

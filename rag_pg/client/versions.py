@@ -30,4 +30,12 @@ class Versions(OfCollection):
             context_lines: equal lines beside each change; None: all.
         Raises: NotFound (a version that is not kept).
         """
-        return self._database.diff_versions(self._name, uri, old, new, context_lines)
+        return self._database.rows(
+            LineChange,
+            "diff_versions",
+            collection=self._name,
+            uri=uri,
+            old_version=old,
+            new_version=new,
+            context_lines=context_lines,
+        )

@@ -50,9 +50,11 @@ class Views(OfRag):
             timeout: per query, 10 milliseconds to 1 hour.
         Returns: its name. Raises: InvalidInput, NotFound, RagError (no right to).
         """
-        found = self._rag.database.expose_view(
-            view,
-            description,
+        found = self._rag.database.value(
+            str,
+            "expose_view",
+            view=view,
+            description=description,
             name=name,
             columns=columns,
             column_descriptions=column_descriptions or {},

@@ -61,25 +61,6 @@ class Admin(Statements):
         )
         return best, evidence
 
-    def audit_table(
-        self,
-        table: str,
-        *,
-        content: str | None = None,
-        language: str = "english",
-        sample_size: int = 5000,
-        max_tokens: int = 256,
-    ) -> list[AuditFinding]:
-        return self.rows(
-            AuditFinding,
-            "audit_table",
-            table_name=table,
-            content_column=content,
-            language=language,
-            sample_size=sample_size,
-            max_tokens=max_tokens,
-        )
-
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
         return self.rows(StatusLine, "status", topics=topics)
 

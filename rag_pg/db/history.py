@@ -12,8 +12,6 @@ from rag_pg.types import (
     DocumentText,
     DocumentVersion,
     Erasure,
-    LineChange,
-    LoggedAnswer,
     ReplayedCitation,
 )
 
@@ -27,19 +25,6 @@ class History(Statements):
     def document_at(self, collection: str, uri: str, moment: datetime) -> DocumentText | None:
         return self.row(DocumentText, "document_at", collection=collection, uri=uri, moment=moment)
 
-    def diff_versions(
-        self, collection: str, uri: str, old: int, new: int, context_lines: int | None
-    ) -> list[LineChange]:
-        return self.rows(
-            LineChange,
-            "diff_versions",
-            collection=collection,
-            uri=uri,
-            old_version=old,
-            new_version=new,
-            context_lines=context_lines,
-        )
-
     def log_answer(
         self, collection: str, answer_id: UUID, question: str, answer: Mapping[str, Any]
     ) -> bool:
@@ -50,18 +35,6 @@ class History(Statements):
             answer_id=answer_id,
             question=question,
             answer=answer,
-        )
-
-    def list_answers(
-        self, collection: str, since: datetime | None, *, only_open: bool, limit: int
-    ) -> list[LoggedAnswer]:
-        return self.rows(
-            LoggedAnswer,
-            "list_answers",
-            collection=collection,
-            since=since,
-            only_open=only_open,
-            limit=limit,
         )
 
     def feedback(self, answer_id: UUID, rating: int, comment: str, citation: int | None) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Unpack
 
 from psycopg.rows import scalar_row
@@ -14,29 +12,6 @@ from rag_pg.types import ExposedView, ViewColumn, ViewQuery, without_none
 
 class Views(Statements):
     """Exposed views."""
-
-    def expose_view(
-        self,
-        view: str,
-        description: str | None,
-        *,
-        name: str | None,
-        columns: Sequence[str] | None,
-        column_descriptions: Mapping[str, str],
-        max_rows: int,
-        timeout: timedelta,
-    ) -> str:
-        return self.value(
-            str,
-            "expose_view",
-            view=view,
-            description=description,
-            name=name,
-            columns=columns,
-            column_descriptions=column_descriptions,
-            max_rows=max_rows,
-            timeout=timeout,
-        )
 
     def view_warnings(self, name: str) -> list[str]:
         """What one should know about an exposed view: policies that do not hold, functions."""

@@ -41,14 +41,17 @@ class QuerySample:
         given.pop("offset", None)
         embedding = None if found.embeddings is None else found.embeddings[0]
         try:
-            self._database.with_settings({"lock_timeout": PATIENCE}).log_query(
-                self._name,
-                query.variants[0].query,
-                embedding,
+            self._database.with_settings({"lock_timeout": PATIENCE}).value(
+                bool,
+                "log_query",
+                collection=self._name,
+                query=query.variants[0].query,
+                embedding=embedding,
                 limit=limit,
                 filter=where,
                 options=given,
                 expected_space=None if embedding is None else found.space_id,
+                sampled=True,
                 seconds=found.seconds,
             )
         except RagError as exc:
