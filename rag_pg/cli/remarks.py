@@ -18,7 +18,7 @@ _KINDS, _NOTES = 14, 4  # kinds that have a line each, and of these so many of n
 _REASON = 46  # columns of a line for a reason, the others for names
 _SUFFIXES = 6  # of skipped files that are named
 _DETAIL = re.compile(r"(?: \(|[:;,] ).*")
-_VARIES = re.compile(r"\.\w+ |[\d,]*\d")
+_VARIES = re.compile(r"\.\w+(?: |$)|[\d,]*\d")
 
 
 def tell_remarks(report: AddReport | SyncReport) -> dict[str, Any]:

@@ -74,17 +74,15 @@ def other_kind(suffix: str, data: bytes) -> str:
             "is encrypted, or of Office before 2007: remove its password, or save it as"
             " .docx, .pptx or .xlsx"
         )
+    kind = ""
     if data.startswith(b"%PDF-") and suffix != ".pdf":
-        return f"is a PDF file, no {suffix} file; rename it so that it ends in .pdf"
-    if data.startswith(b"PK\x03\x04") and (suffix not in OFFICE or suffix == ".pdf"):
+        kind = ".pdf"
+    elif data.startswith(b"PK\x03\x04") and (suffix not in OFFICE or suffix == ".pdf"):
         kinds = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
-        is_in = next((end for part, end in kinds.items() if part in data), "")
-        what = f"is of the kind {is_in}" if is_in else "is an archive"
-        return f"{what}, no {suffix} file; " + ("rename it" if is_in else "unpack it")
-    head = data[:500].lstrip().lower()
-    if suffix in OFFICE and head.startswith((b"<!doctype html", b"<html")):
-        return f"is a page, no {suffix} file; rename it so that it ends in .html"
-    return ""
+        kind = next((end for part, end in kinds.items() if part in data), ".zip")
+    elif suffix in OFFICE and data[:99].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        kind = ".html"
+    return f"is of the kind {kind}, no {suffix} file; rename it" if kind else ""
 
 
 def describe_error(path: Path, exc: Exception) -> str:

@@ -188,10 +188,10 @@ def test_merged_cells_of_a_sheet_are_in_each_of_their_rows() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "told"),
     [
-        ("a.docx", b"%PDF-1.7", "is a PDF file, no .docx file; rename it"),
-        ("a.txt", b"%PDF-1.7 \xff\xfe\xfd\xfc", "is a PDF file, no .txt file"),
+        ("a.docx", b"%PDF-1.7", "is of the kind .pdf, no .docx file; rename it"),
+        ("a.txt", b"%PDF-1.7 \xff\xfe\xfd\xfc", "is of the kind .pdf, no .txt file"),
         ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is encrypted, or of Office before 2007"),
-        ("a.xlsx", b" <!DOCTYPE html><p>x", "is a page, no .xlsx file"),
+        ("a.xlsx", b" <!DOCTYPE html><p>x", "is of the kind .html, no .xlsx file"),
         ("a.csv", b"PK\x03\x04\0\0xl/\xff" + bytes(99), "is of the kind .xlsx, no .csv file"),
         ("a.zip", b"PK\x03\x04", "is an archive, which is a folder here: rag-pg sync reads it"),
     ],
