@@ -33,7 +33,13 @@ def main() -> None:
     with filled_service() as (url, _, _), TemporaryDirectory() as name:
         config = Path(name) / "schemathesis.toml"
         config.write_text(CONFIG, encoding="utf-8")
-        command = [f"{folder}/bin/st", "--config-file", str(config), "run", f"{url}/openapi.json"]
+        command = [
+            str(Path(folder).absolute() / "bin" / "st"),
+            "--config-file",
+            str(config),
+            "run",
+            f"{url}/openapi.json",
+        ]
         command += ["--max-examples", (rest or ["20"])[0], "--seed", "1", "--phases"]
         command += ["examples,coverage,fuzzing", "--continue-on-failure", "--warnings", "off"]
         raise SystemExit(subprocess.run(command, cwd=name, check=False).returncode)
