@@ -59,7 +59,9 @@ def find_verdicts(
     together = _any([*alone.values()])
     if together is False and len(sources) > 1:  # each source says a part
         together = _together(statement.claim, sources, embedder)
-    if together is not False and is_refuted(statement.claim, sources, question, known, together):
+    if together is not False and is_refuted(
+        statement.claim, sources, question, known, together, is_cited=each or statement.leads_in
+    ):
         return Verdicts(
             is_supported=False,
             supports=dict.fromkeys(alone if each else (), False),
@@ -89,6 +91,8 @@ def is_refuted(
     question: str,
     known: Collection[str],
     verdict: Verdict,
+    *,
+    is_cited: bool = True,
 ) -> bool:
     """Whether something of a claim is in no source, or it is about something else by its words
     where nothing else tells."""
@@ -97,7 +101,7 @@ def is_refuted(
     words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
     if find_veto(claim, texts, question, words_known, results):
         return True
-    return verdict is None and is_about_else(claim, texts, words_known)
+    return verdict is None and is_about_else(claim, texts, words_known, is_cited=is_cited)
 
 
 def _of_clause(

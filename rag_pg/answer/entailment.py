@@ -133,8 +133,10 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     chosen = ranked[:1]
     for sentence in ranked[1:]:
         together = " ".join(s.text for s in chosen)
+        alone = _share(asked, sentence.text)
         more = _share(asked, f"{together} {sentence.text}") - _share(asked, together)
-        if _share(asked, sentence.text) >= BESIDE or more * len(asked) >= LEAST_WORDS:
+        further = figures_of(sentence.text).intersection(figures) - figures_of(together)
+        if alone >= BESIDE or more * len(asked) >= LEAST_WORDS or (alone and further):
             chosen.append(sentence)
         if len(chosen) == SENTENCES:
             break

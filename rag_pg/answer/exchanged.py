@@ -32,6 +32,18 @@ monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags m
 spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
 morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
 """  # noqa: E501
+_ORDINAL = {
+    word: rank
+    for rank, line in enumerate(
+        """first 1st erste ersten erster erstes premier première primer primera
+second 2nd zweite zweiten zweiter zweites deuxième segundo segunda
+third 3rd dritte dritten dritter drittes troisième tercer tercera
+fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
+fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta
+sixth 6th sechste sechsten sechster sechstes sixième sexto sexta""".splitlines()
+    )
+    for word in words(line)
+}
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
 _MUST = re.compile(
     r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
@@ -77,6 +89,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
         or _demands_more(claim, sentence)
+        or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
     )
 
@@ -142,6 +155,25 @@ def _demands_more(claim: str, sentence: str) -> bool:
         any(same_word(verb, other) for other in may) and not any(same_word(verb, o) for o in must)
         for verb in words(" ".join(_MUST.findall(claim)))
     )
+
+
+def _orders_otherwise(claim: str, sentence: str) -> bool:
+    """The first for the fourth, of the same noun."""
+    mine, there = _ordinals(claim), _ordinals(sentence)
+    return any(
+        rank not in ranks
+        for rank, noun in mine
+        if (ranks := {r for r, other in there if same_word(noun, other)})
+    )
+
+
+def _ordinals(text: str) -> list[tuple[int, str]]:
+    found = words(text)
+    return [
+        (_ORDINAL[word], noun)
+        for word, noun in pairwise(found)
+        if word in _ORDINAL and not is_function_word(noun)
+    ]
 
 
 def _mixes_parallels(claim: str, sentence: str) -> bool:

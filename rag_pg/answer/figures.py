@@ -17,12 +17,22 @@ _GROUPS = re.compile("[,'’\u00a0\u202f]")
 _COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
 _POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 there
 _AFTERNOON = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?p\.?\s?m\b", re.IGNORECASE)
+_MORNING = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?a\.?\s?m\b", re.IGNORECASE)
+_OCLOCK = re.compile(r"(?<=\d):00\b(?!:)")
+_DATE = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?=\d{2,4}\b|[\s,;:)]|\Z)")  # 31.03.
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _WRITTEN = re.compile(rf"{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
 _TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
-_ROW = re.compile(r"\s*(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+\s*", re.IGNORECASE)
-_NEXT = re.compile(r"[\s\-\u00a0]*([^\W\d_]+|[%‰°€$£])")
+_ROW = re.compile(
+    r"\s*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
+    r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))\s*",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"[\s\-\u00a0]*(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])")
+_SENTENCES = re.compile(r"(?<=[.!?])\s")
+_ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
+_TIMES = ("times", "mal", "fois", "veces")
 
 _SPELLED_OUT = """
 0 zero null zéro cero
@@ -65,7 +75,7 @@ _GERMAN = re.compile(
     "(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und"
     "(zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)"
 )
-_SEVERAL = {"null", "once", "elf", "quince", "cent", "mil", "twice"}  # another word somewhere
+_SEVERAL = {"null", "once", "elf", "quince", "cent", "mil"}  # another word somewhere
 _IN_ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth"
 _PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
 _ORDINALS = {word: number for number, word in enumerate(_IN_ORDER.split(), 1)}
@@ -76,6 +86,18 @@ _MONTHS_OF = (
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 )
 _MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
+
+
+_LARGE = {
+    unit: 10**zeros
+    for zeros, units in (
+        (3, "thousand tausend mille mil"),
+        (6, "million millions mio millionen millón millones"),
+        (9, "billion billions milliarde milliarden milliard milliards mrd"),
+    )
+    for unit in units.split()
+}
+_HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "mediodía": 12}
 
 
 def unfounded_figures(text: str, known: Iterable[str]) -> list[str]:
@@ -100,14 +122,19 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
     Args:
         results: of tools, whose numbers may be of anything.
     """
-    plain = _LISTED.sub("", _CITATION.sub("", claim))
+    plain = _OCLOCK.sub("", _LISTED.sub("", _CITATION.sub("", claim)))
     given, values = figures_of(results), figures_of(source)
     counted = [(value, unit) for _, value, unit in counted_figures(source)]
-    wrong: list[str] = []
+    wrong = _other_half(plain, source) if not given else []
+    late = {Decimal(int(match[1])) for match in _AFTERNOON.finditer(plain)}
     for written, value, unit in counted_figures(plain):
-        if _has(written, value, given):
+        if _has(written, value, given) or (unit in _LARGE and value * _LARGE[unit] in values):
             continue
-        same = [other for other, of in counted if unit and same_word(unit, of)]
+        if value in late and value % 12 + 12 in values:
+            continue
+        same = [other for other, of in counted if unit and of and same_word(unit, of)]
+        if same and value in _elliptic(source, unit):
+            continue
         listed = not written[0].isdigit() and value <= MOST_COUNTED
         if (same and not _has(written, value, {*same})) or (
             not _has(written, value, values) and not (listed and not same)
@@ -147,13 +174,38 @@ def figures_of(source: str) -> set[Decimal]:
     found |= {Decimal(f"{match[1]}.{match[2]}") for match in _COMMA.finditer(source)}
     found |= {_value(match[0]) for match in _NUMBER.finditer(source)}
     found |= {Decimal(int(match[1]) % 12 + 12) for match in _AFTERNOON.finditer(source)}
+    found |= {Decimal(n) for m in _DATE.finditer(source) for n in m.groups()}
     found |= {value for _, _, value in _numbers(source)}
+    found |= {value * _LARGE[unit] for _, value, unit in counted_figures(source) if unit in _LARGE}
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), _MONTHS.get(word)):
+        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), _MONTHS.get(word),
+                       _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))
     return found
+
+
+def _elliptic(source: str, unit: str) -> set[Decimal]:
+    """The numbers whose unit stands before them in their sentence: six months, the tenant three."""
+    return {
+        value
+        for sentence in _SENTENCES.split(source)
+        if any(of and same_word(unit, of) for _, _, of in counted_figures(sentence))
+        for _, stop, value in _numbers(sentence)
+        if _ENDS.match(sentence, stop)
+    }
+
+
+def _other_half(claim: str, source: str) -> list[str]:
+    """The hours of a claim that a source has of the other half of the day alone."""
+    halves = ((_MORNING, _AFTERNOON), (_AFTERNOON, _MORNING))
+    return [
+        match[0]
+        for mine, other in halves
+        for match in mine.finditer(claim)
+        if match[1] in other.findall(source) and match[1] not in mine.findall(source)
+    ]
 
 
 def _ungrouped(written: str) -> str:
@@ -175,8 +227,8 @@ def counted_figures(text: str) -> list[tuple[str, Decimal, str]]:
     for begin, stop, value in reversed(_numbers(text)):
         behind = _NEXT.match(text, stop)
         unit = behind[1].lower() if behind else ""
-        if text[begin:stop].lower().endswith("mal"):
-            unit = "mal"
+        if text[begin:stop].lower().endswith(("mal", "twice")) or unit in _TIMES:
+            unit = "times"
         elif later and _ROW.fullmatch(text[stop:start]):
             unit = later
         elif is_function_word(unit):
@@ -188,6 +240,7 @@ def counted_figures(text: str) -> list[tuple[str, Decimal, str]]:
 
 def _numbers(text: str) -> list[tuple[int, int, Decimal]]:
     """Where the numbers of a text stand, in digits and in words, with their values."""
+    text = _DATE.sub(r"\1 \2 ", text)
     found = [(m.start(), m.end(), _read(m[0])) for m in _WRITTEN.finditer(text)]
     for match in _WORD.finditer(text):
         number = _in_word(match[0].lower())

@@ -15,10 +15,13 @@ _DIMENSIONS = """
 1 millimetre millimetres millimeter millimeters mm; 10 centimetre centimetres centimeter centimeters cm; 1000 metre metres meter meters metern metro metros m; 1000000 kilometre kilometres kilometer kilometers km kilometro kilometros; 25.4 inch inches; 304.8 foot feet ft; 914.4 yard yards; 1609344 mile miles meile meilen
 1 milligram milligrams milligramm mg; 1000 gram grams gramm gramme grammes gramo gramos g; 1000000 kilogram kilograms kilogramm kilo kilos kg; 1000000000 tonne tonnes ton tons tonnen; 28349.5 ounce ounces oz
 1 millilitre millilitres milliliter milliliters ml; 10 cl; 1000 litre litres liter liters litro litros l; 3785.4 gallon gallons
+1 km/h kmh; 1.609344 mph; 3.6 m/s
+1 °c; 1 °f
+1 thousand tausend mille mil; 1000 million millions mio millionen millón millones; 1000000 billion billions milliarde milliarden milliard milliards mrd
 1 kb; 1000 mb; 1000000 gb; 1000000000 tb
 0 euro euros eur; 0 dollar dollars usd; 0 pound pounds gbp; 0 franc francs franken chf; 0 yen
 """  # noqa: E501
-_TOLERANCE = Decimal("0.03")  # a month may be of 30 days, a kilobyte of 1024 bytes
+_TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
 _EACH = re.compile(
     r"\b(?:per|an?|each|every|pro|je|jede[nrs]?|im|par|por|al|chaque|cada|tous les|alle)"
     r"\s+(\w+)(?:\s+(\w+))?",
@@ -96,10 +99,13 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
     for written, value, unit in counted_figures(text):
-        known = _UNITS.get(_plain(unit))
+        known = _UNITS.get(unit.replace(" ", "")) or _UNITS.get(_plain(unit))
         if known is not None:
             dimension, size, name = known
-            yield f"{written} {unit}", (value, dimension, value * size if size else value, name)
+            amount = value * size if size else value
+            if name == "°f":
+                amount = (value - 32) * 5 / 9
+            yield f"{written} {unit}", (value, dimension, amount, name)
 
 
 def _rates(text: str) -> Iterator[tuple[str, Quantity]]:

@@ -9,9 +9,9 @@ from rag_pg.answer.relations import OF_SIDES, is_turned
 from rag_pg.text import is_function_word, same_word, words
 
 _NEGATION = re.compile(
-    r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|excluding|except|\w+n['’]t
+    r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|excluding|except|all\ but|\w+n['’]t
     |forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
-    |nicht|kein\w*|nie|niemals|ohne|pas|jamais|aucune?|sans|sin|nunca|jamás|ningun\w*|ningún
+    |nicht|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
     )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
     re.IGNORECASE | re.VERBOSE,
@@ -33,7 +33,7 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"[,;:()—–]\s+|\s+(?:and|or|but|while|whereas|because|if|when|und|oder|aber|sondern|weil|wenn|et"
+    r"[,;:()—–]\s+|(?<!\ball)\s+(?:and|or|but|while|whereas|because|if|when|und|oder|aber|sondern|weil|wenn|et"
     r"|ou|mais|car|si|y|o|pero|sino|porque)\s+",
     re.IGNORECASE,
 )
@@ -41,6 +41,26 @@ _DIRECTIONS = frozenset(
     words("rise rises rising rose fall falls falling fell drop drops dropping increase increases")
     + words("decrease decreases steigt steigen sinkt sinken fällt fallen monte baisse sube baja")
 )
+_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin|senza)\s", re.IGNORECASE)
+_ONLY_WITH = re.compile(
+    r"\b(?:only with|require[sd]?|nur mit|erfordert|seulement avec|uniquement avec|sólo con"
+    r"|solo con)\s",
+    re.IGNORECASE,
+)
+_EXCEPT = re.compile(
+    r"\b(?:except(?: for| on)?|excluding|other than|ausgenommen(?: sind)?|außer|sauf|hormis|excepto"
+    r"|salvo)\s",
+    re.IGNORECASE,
+)
+_EVEN = re.compile(
+    r"\b(?:even|including|also|auch|sogar|selbst|einschließlich|même|aussi|y compris|incluso"
+    r"|también)\s",
+    re.IGNORECASE,
+)
+_ASKED_FOR = ((_WITHOUT, _ONLY_WITH), (_EVEN, _EXCEPT))
+_STOP = re.compile(r"[.,;:!?)]")
+_NEXT = 3  # words
+_TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
 _STEM = 4  # letters
 _ALIKE = 0.6  # of a clause's words, that the other has
 
@@ -93,6 +113,8 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     ):
         return False  # the part says it
     turned = is_turned(clause, sentence)
+    if _lacks(clause, sentence):
+        return True
     if is_only:  # what it implies of others is not read
         return turned and opposite is None and not here and not others
     there = [*_content(sentence), *(opposite or ())[:1]]
@@ -100,9 +122,43 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     mine += (opposite or ())[1:]
     negates = negates or any(_has(mine, word) for word in _denied(sentence))
     negates = negates and not (here and others)
+    if (
+        opposite
+        and not turned
+        and _TIMES.issuperset(opposite)
+        and not any(
+            _has(_behind(sentence, opposite[1]), word) for word in _behind(clause, opposite[0])
+        )
+    ):
+        opposite = None  # an hour after it is mixed, before salt is added
     if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
         opposite = None  # the same, said twice
     return negates ^ (opposite is not None) ^ turned
+
+
+def _lacks(clause: str, sentence: str) -> bool:
+    """Whether a clause is without a thing that a sentence asks for, or includes the exception."""
+    return any(
+        same_word(one, other)
+        for mine, there in _ASKED_FOR
+        for one in _first_words(mine, clause)
+        for other in _first_words(there, sentence)
+    )
+
+
+def _first_words(before: re.Pattern[str], text: str) -> list[str]:
+    """The words among the next few behind a phrase that say something."""
+    return [
+        word
+        for match in before.finditer(text)
+        for word in words(_STOP.split(text[match.end() :])[0])[:_NEXT]
+        if not is_function_word(word)
+    ]
+
+
+def _behind(text: str, word: str) -> list[str]:
+    """The content words behind a word."""
+    return _content(" ".join(words(text)).partition(f"{word} ")[2])
 
 
 def _common(mine: list[str], part: str) -> int:

@@ -48,7 +48,7 @@ buy purchase | sell sold
 import | export
 enter arrive arrival | leave depart departure exit
 friend ally | enemy
-always | never
+always often usually frequently mostly | never rarely seldom hardly
 common frequent usual | rare uncommon unusual
 positive | negative
 true | false
@@ -87,6 +87,12 @@ outdoor outdoors | indoor indoors
 hard harder | soft softer
 dangerous harmful | harmless
 calm | windy stormy
+hidden | visible
+healthy | weakened sick ill
+advance | retreat
+immer oft häufig meist | nie selten
+souvent toujours | jamais rarement
+siempre | raramente
 enable enabled | disable disabled
 switchon | switchoff
 encrypt | decrypt

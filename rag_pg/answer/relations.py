@@ -12,10 +12,11 @@ from rag_pg.text import is_function_word, same_word, words
 
 # A line: the phrases of one side, and those that say the opposite of what follows them.
 _SIDES = """
-before; prior to; ahead of; vor; bevor; avant; antes de | after; following; nach; nachdem; après
+before; prior to; ahead of; vor; bevor; avant; antes de | after; following; nach; nachdem; après | during; während; pendant; durante
 at most; up to; maximum of; no longer; höchstens; bis zu; au plus; au maximum; como máximo; a lo sumo; jusqu'à | at least; minimum of; mindestens; au moins; al menos; como mínimo
 less than; fewer than; shorter than; younger than; lower than; smaller than; under; below; weniger als; kürzer als; jünger als; niedriger als; unter; unterhalb; moins de; au-dessous de; menos de | more than; longer than; older than; higher than; greater than; larger than; over; above; exceed; exceeds; exceeding; mehr als; länger als; älter als; höher als; über; oberhalb; plus de; au-dessus de; más de
 """  # noqa: E501
+_DURING = 2  # the third side of a time
 _BOUNDS = (1, 2)  # the lines that bound a number: one says what the other does
 _BEHIND = re.compile(  # 16 or older
     r"(\w+)(?:\s+[^\W\d]+)?\s+(?:or|oder|ou|o|and|und|et|y)\s+"
@@ -78,7 +79,7 @@ def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:
                 if anchor:
                     axis, side = relation
                     denied = bool(_NEGATIONS.intersection(found[max(at - 1, 0) : at]))
-                    yield axis, side ^ denied, anchor
+                    yield axis, side ^ denied if side < _DURING else side, anchor
                 at += length - 1
                 break
         at += 1

@@ -39,6 +39,10 @@ responde
 dire dice dicono menzionare menziona indicare indica contenere contiene trovare trovato
 говорить говорится указать указано содержит содержат сказано найти найдено упоминается
 """
+_MENTIONING = """
+mention mentioned mentions mentioning specify specified specifies erwähnen erwähnt erwähnte
+mentionner mentionne mentionnent mencionar menciona mencionan mencionado menzionare menziona
+"""
 _SPEECH = """
 here follow following below above according based given available relevant short brief summary
 summarize summarise sum overview overall conclusion conclude answer question ask help hope let know
@@ -75,6 +79,7 @@ _AUXILIARIES = """
 is are was were be has have had can will must does do ist sind war hat haben kann wird est sont
 était ont peut es son está fue han puede è sono
 """
+_NOTHING = re.compile(r"\b(?:nothing|nichts|rien|nada|niente|ничего)\b", re.IGNORECASE)
 _FIRST_PERSON, _VERBS = frozenset(_PERSONS.split()), frozenset(_AUXILIARIES.split())
 _ENDINGS = ("s", "es", "ed", "d", "ing", "n", "en", "e", "t")
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?")
@@ -135,6 +140,7 @@ def _read(text: str) -> frozenset[str]:
 
 
 _SOURCE_WORDS, _SAYING_WORDS, _SPEECH_WORDS = _read(_SOURCES), _read(_SAYING), _read(_SPEECH)
+_MENTIONING_WORDS = _read(_MENTIONING)
 _OF_SPEECH = _SOURCE_WORDS | _SAYING_WORDS | _SPEECH_WORDS | _read(_PARTICLES)
 
 
@@ -164,7 +170,10 @@ def _is_refusal(text: str) -> bool:
     of_sources = any(_is_one_of(word, _SOURCE_WORDS) for word in found)
     speaks = any(token.casefold() in _FIRST_PERSON for token in _TOKEN.findall(text))
     says = any(_is_one_of(word, _SAYING_WORDS) for word in found)
-    return is_negated(text) and says and (of_sources or speaks)
+    mentions = not _MENTIONING_WORDS.isdisjoint(found)
+    return (is_negated(text) or bool(_NOTHING.search(text))) and (
+        mentions or (says and (of_sources or speaks))
+    )
 
 
 def _is_bare(text: str) -> bool:

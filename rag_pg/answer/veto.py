@@ -6,9 +6,12 @@ import re
 from collections.abc import Collection, Sequence
 
 from rag_pg.answer.exchanged import is_exchanged
-from rag_pg.answer.figures import is_number
+from rag_pg.answer.figures import figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.negation import contradicts, is_negated
+from rag_pg.answer.order import swaps
+from rag_pg.answer.rows import is_of_another_row
+from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import content_words, is_function_word, same_word, split_sentences, words
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
@@ -19,6 +22,13 @@ _GERMAN = frozenset(words("der die das und ist nicht ein eine den dem im zu von 
 _EQUAL = 0.1  # of a statement's words, by which sentences are equally near
 _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
+_TELLING = 10  # a figure from which on it is no accident that the sources have it
+_FEW = 1 / 3  # of the words of a statement that cites nothing, which its sources have
+_BACK = re.compile(  # what means a sentence before
+    r"\b(?:this|that|these|those|its|their|they|them|ones?|dies\w*|deren|dessen|davon|dabei|dadurch"
+    r"|ces?|cette|cela|leurs?|est[aeo]s?|eso)\b",
+    re.IGNORECASE,
+)
 
 
 def find_veto(
@@ -47,21 +57,39 @@ def find_veto(
     if near and all(contradicts(claim, sentence, before) for sentence, before in near):
         return "the source says the opposite"
     if near and all(
-        (not results and is_measured_otherwise(claim, sentence)) or is_exchanged(claim, sentence)
+        (not results and is_measured_otherwise(claim, sentence))
+        or is_exchanged(claim, sentence)
+        or swaps(claim, sentence)
         for sentence, _ in near
     ):
+        return "the source says it of something else"
+    if not results and any(is_of_another_row(claim, source) for source in sources):
         return "the source says it of something else"
     return ""
 
 
-def is_about_else(claim: str, sources: Sequence[str], known: Collection[str]) -> bool:
-    """Whether a claim in the language of its sources has none of their words."""
+def is_about_else(
+    claim: str, sources: Sequence[str], known: Collection[str], *, is_cited: bool = True
+) -> bool:
+    """Whether a claim in the language of its sources has none of their words; or few, and neither a
+    citation nor a figure of theirs, nor a word that means the sentence before."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
-    if len(stated) < _LEAST or any(_has(known, word) for word in stated):
+    if is_cited or _BACK.search(claim) or _has_figures(claim, sources):
+        is_else = not any(_has(known, word) for word in stated)
+    else:
+        stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
+        shared = (sum(_has(own, word) for word in stated) for own in map(words, sources))
+        is_else = max(shared, default=0) <= len(stated) * _FEW
+    if len(stated) < _LEAST or not is_else:
         return False
     particles = {word for word in words(claim) if is_function_word(word)}
-    shared = (particles & set(words(source)) for source in sources)
-    return max(map(len, shared), default=0) * 2 > max(2, len(particles))
+    same = (particles & set(words(source)) for source in sources)
+    return max(map(len, same), default=0) * 2 >= max(2, len(particles))
+
+
+def _has_figures(claim: str, sources: Sequence[str]) -> bool:
+    figures = {figure for figure in figures_of(claim) if figure >= _TELLING}
+    return bool(figures) and any(figures <= figures_of(source) for source in sources)
 
 
 def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]:

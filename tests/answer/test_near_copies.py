@@ -60,6 +60,38 @@ def veto(claim: str, source: str) -> str:
          "Close the lid when the food is cold."),
         ("Hens are permitted, cockerels are forbidden.", "Hens are allowed, but not cockerels.",
          "Cockerels are permitted, hens are forbidden."),
+        ("Oakham beat Pell Town in June.", "Pell Town was beaten by Oakham in June.",
+         "Pell Town beat Oakham in June."),
+        ("Guests may invite members, never traders.", "Members may be invited by guests.",
+         "Members may invite guests, never traders."),
+        ("Der Koch beliefert den Wirt am Abend.", "Am Abend beliefert der Koch den Wirt.",
+         "Der Wirt beliefert den Koch am Abend."),
+        ("It was founded in Turin in 1905 and moved to Milan in 1931.",
+         "It moved to Milan in 1931 and was founded in Turin in 1905.",
+         "It was founded in Milan in 1905 and moved to Turin in 1931."),
+        ("Pour the milk first, then stir in the flour.", "Stir in the flour after the milk.",
+         "Stir in the flour first, then pour the milk."),
+        ("A permit is needed from the third visit.", "From visit three a permit is needed.",
+         "A permit is needed from the first visit."),
+        ("Take it twice a day.", "Take it 2 times daily.", "Take it three times a day."),
+        ("Three of the nine lamps were broken.", "3 of 9 lamps were broken.",
+         "Five of the nine lamps were broken."),
+        ("The lift carries up to 30 km/h winds.", "It carries winds of up to 30 km/h (19 mph).",
+         "It carries winds of up to 30 mph."),
+        ("Roast it at 200 °C.", "Roast it at 200 °C (392 °F).", "Roast it at 200 °F."),
+        ("The port cost 3 million euros.", "It cost 3,000,000 euros, 3 million.",
+         "The port cost 3 billion euros."),
+        ("Doors close at 7 p.m. on Friday.", "On Friday they close at 19:00.",
+         "Doors close at 7 a.m. on Friday."),
+        ("Das Amt schließt am 30. April um 12 Uhr.", "Es schließt am 30.04. um 12:00 Uhr.",
+         "Das Amt schließt am 30.05. um 12 Uhr."),
+        ("Meals are paid only with a receipt.", "Without a receipt, no meals are paid.",
+         "Meals are paid without a receipt."),
+        ("The owner gives six months' notice; the tenant two.",
+         "The tenant gives two months' notice.", "The tenant gives five months' notice."),
+        ("Rinse it during meals.", "Rinse it while meals last.", "Rinse it after meals."),
+        ("| Hall | Seats | Rent |\n|---|---|---|\n| Elm | 40 | 90 |\n| Oak | 75 | 160 |",
+         "Elm has 40 seats, Oak has 75.", "Elm costs 160."),
     ],
 )  # fmt: skip
 def test_one_word_of_a_closed_class_tells_a_copy_from_its_source(
@@ -79,3 +111,12 @@ def test_units_of_one_dimension_that_cannot_be_converted_differ() -> None:
     assert foreign_measures("It costs 5 dollars.", "It costs 5 euros.") == ["5 dollars"]
     assert foreign_measures("It costs 5 euros.", "It costs 5 euros, or 5 dollars.") == []
     assert foreign_measures("12 months", "one year is a year, every year") == []
+
+
+def test_members_of_a_list_and_what_is_mutual_may_change_places() -> None:
+    for claim, source in (
+        ("Salt, flour and water are mixed.", "Water, flour and salt are mixed."),
+        ("Bern borders Thun.", "Thun borders Bern."),
+        ("Frau Berger genehmigt die Anträge.", "Die Anträge genehmigt Frau Berger."),
+    ):
+        assert veto(claim, source) == ""

@@ -1,0 +1,126 @@
+"""Two things that a claim has exchanged: "Leyton beat Marsh" where Marsh beat Leyton."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_pg.text import is_function_word, same_word, words
+
+_TOKEN = re.compile(r"\w+(?:[.,:]\d+|['’-]\w+)*")
+_ARTICLES = frozenset(words("the a an le la les l un une el los las"))
+_CASES = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
+_AND = frozenset(words("and or und oder et ou y o as well"))
+# What two things are to each other in either direction.
+_MUTUAL = frozenset(
+    words("same equal equals equivalent similar different differ differs resemble married marry")
+    + words("meet meets met border borders adjacent neighbour near between with plus together")
+    + words(
+        "match matches gleich ähnlich verheiratet grenzt neben zwischen mit même égal semblable"
+    )
+    + words("entre avec igual similar con")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    is_listed: bool  # a comma or an "and" stands before it
+
+    def is_same(self, other: _Word) -> bool:
+        return self.text == other.text or (
+            not self.text.isdigit()
+            and not other.text.isdigit()
+            and same_word(self.text, other.text)
+        )
+
+    @property
+    def tells(self) -> bool:
+        return not is_function_word(self.text) and self.text not in _AND
+
+
+def swaps(claim: str, sentence: str) -> bool:
+    """Whether a claim has two things in each other's place: what stands before and behind the same
+    words of a sentence stands behind and before them in the claim.
+
+    Members of a list may change places, and what is mutual; in German the subject may stand behind
+    its verb, so that there articles have to stay where they were.
+    """
+    mine, there = _read(claim), _read(sentence)
+    is_german = not _CASES.isdisjoint(w.text for w in there)
+    for start in range(1, len(mine)):
+        for begin in range(1, len(there)):
+            size = _common(mine[start:], there[begin:])
+            for length in range(size, 0, -1):
+                middle = mine[start : start + length]
+                if not _links(middle, is_german=is_german):
+                    break
+                if _are_exchanged(mine, there, start, begin, length):
+                    return True
+    return False
+
+
+def _are_exchanged(
+    mine: Sequence[_Word], there: Sequence[_Word], start: int, begin: int, length: int
+) -> bool:
+    stop, end = start + length, begin + length
+    if stop == len(mine) or end == len(there):
+        return False
+    if mine[start].is_listed and mine[stop].is_listed:
+        return False
+    if mine[stop - 1].text in _AND and all(w.tells or w.text in _AND for w in mine[start:stop]):
+        return False
+    first = _moved(mine[:start], there[end:])
+    second = _moved(there[:begin], mine[stop:])
+    return (
+        any(w.tells for w in first)
+        and any(w.tells for w in second)
+        and not _stands(first, [*mine[start:stop]], second, there)
+    )
+
+
+def _moved(before: Sequence[_Word], behind: Sequence[_Word]) -> Sequence[_Word]:
+    """The longest end of some words that others begin with."""
+    for size in range(min(len(before), len(behind)), 0, -1):
+        if all(a.is_same(b) for a, b in zip(before[-size:], behind[:size], strict=True)):
+            return before[-size:]
+    return []
+
+
+def _stands(
+    first: Sequence[_Word], middle: Sequence[_Word], second: Sequence[_Word], there: Sequence[_Word]
+) -> bool:
+    """Whether a sentence has it in the claim's order too."""
+    whole = [*first, *middle, *second]
+    return any(
+        _common(whole, there[at:]) == len(whole) for at in range(len(there) - len(whole) + 1)
+    )
+
+
+def _links(middle: Sequence[_Word], *, is_german: bool) -> bool:
+    told = [word for word in middle if word.tells]
+    if not told or any(word.text in _MUTUAL for word in middle):
+        return False
+    return not is_german or len(told) < len(middle)
+
+
+def _common(one: Sequence[_Word], other: Sequence[_Word]) -> int:
+    size = 0
+    while size < min(len(one), len(other)) and one[size].is_same(other[size]):
+        size += 1
+    return size
+
+
+def _read(text: str) -> list[_Word]:
+    found: list[_Word] = []
+    stop, listed = 0, False
+    for match in _TOKEN.finditer(text):
+        listed = listed or "," in text[stop : match.start()]
+        stop = match.end()
+        for word in words(match[0]):
+            if word in _ARTICLES:
+                continue
+            found.append(_Word(word, listed or bool(found and found[-1].text in _AND)))
+            listed = False
+    return found
