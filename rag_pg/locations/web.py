@@ -39,6 +39,7 @@ _LONGEST_DELAY = 30.0  # that a robots.txt may ask for between two pages
 _ROBOTS_BYTES = 500_000
 _SITEMAP_BYTES = 50_000_000  # as the protocol bounds them
 _MOST_SITEMAPS = 100
+_LISTED = 100_000_000  # characters of the addresses in them
 _GONE = (404, 410)
 _HTML = ("text/html", "application/xhtml+xml")
 _SUFFIXES = {"text/plain": ".txt", "text/markdown": ".md", "application/pdf": ".pdf"}
@@ -183,23 +184,33 @@ class Website:
     def _listed(self, page: Page) -> list[str] | None:
         """Return the pages of a sitemap and of those it lists, None for any other page."""
         found: list[str] = []
-        waiting, read = [page], 0
+        waiting: list[Page | str] = [page]  # each is fetched when it is read, so one is held
+        read = size = 0
         while waiting:
-            urls, sitemaps = _sitemap(waiting.pop())
+            urls, sitemaps = _sitemap(self._sitemap_page(waiting.pop()))
             if urls is None:
                 if read == 0:
                     return None
                 raise LocationUnavailable(f"{self.location} lists a sitemap that is none")
             read += 1
             found += urls
-            for url in sitemaps:
-                if read + len(waiting) >= _MOST_SITEMAPS:
-                    raise LocationUnavailable(f"{self.location} has over {_MOST_SITEMAPS} sitemaps")
-                one = self._page(url, {})
-                if one is None or one.status != 200:
-                    raise LocationUnavailable(f"sitemap {url} cannot be read")
-                waiting.append(one)
+            size += sum(map(len, urls))
+            waiting += sitemaps
+            if read + len(waiting) > _MOST_SITEMAPS:
+                raise LocationUnavailable(f"{self.location} has over {_MOST_SITEMAPS} sitemaps")
+            if size > _LISTED:
+                raise LocationUnavailable(
+                    f"{self.location} lists over {_LISTED:,} characters; name one of its sitemaps"
+                )
         return [url for url in dict.fromkeys(found) if self._is_below(url)]
+
+    def _sitemap_page(self, one: Page | str) -> Page:
+        if not isinstance(one, str):
+            return one
+        page = self._page(one, {})
+        if page is None or page.status != 200:
+            raise LocationUnavailable(f"sitemap {one} cannot be read")
+        return page
 
     def _is_below(self, url: str) -> bool:
         try:

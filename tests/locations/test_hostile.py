@@ -248,6 +248,22 @@ def test_a_redirect_without_end_or_to_no_encryption_is_refused(site: Site) -> No
         read(site, "http://public.example/")
 
 
+def test_sitemaps_without_end_are_not_followed(site: Site) -> None:
+    entry = "<sitemap><loc>http://public.example/s{}.xml</loc></sitemap>"
+    wide = "".join(map(entry.format, range(200)))
+    site.pages["/sitemap.xml"] = (200, {}, f"<sitemapindex>{wide}</sitemapindex>".encode())
+    with pytest.raises(LocationUnavailable, match="has over 100 sitemaps"):
+        read(site, "http://public.example/sitemap.xml")
+    assert site.asked == ["/robots.txt", "/sitemap.xml"]
+    for n in range(200):
+        deep = f"<sitemapindex>{entry.format(n + 1)}</sitemapindex>"
+        site.pages[f"/s{n}.xml"] = (200, {}, deep.encode())
+    site.asked.clear()
+    with pytest.raises(LocationUnavailable, match="has over 100 sitemaps"):
+        read(site, "http://public.example/s0.xml")
+    assert len(site.asked) == 101
+
+
 def test_entities_of_a_sitemap_are_not_read(site: Site) -> None:
     bomb = b'<!DOCTYPE x [<!ENTITY a "b">]><urlset><url><loc>&a;</loc></url></urlset>'
     site.pages["/sitemap.xml"] = (200, {}, bomb)
