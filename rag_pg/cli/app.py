@@ -14,12 +14,13 @@ import typer.core
 
 from rag_pg.cli.call import call
 from rag_pg.cli.collections import adopt, drop, export, import_
-from rag_pg.cli.db import db
+from rag_pg.cli.db import db, scale_out
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, delete, documents, show, sync
 from rag_pg.cli.enrich import enrich
 from rag_pg.cli.history import erase
 from rag_pg.cli.jobs import doctor, jobs, status
+from rag_pg.cli.key import key
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.serve import serve
@@ -39,8 +40,8 @@ TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "Quality": ("audit", "advise", "eval", "calibrate"),
     "Operation, and programs in other languages": (
-        *("worker", "jobs", "db", "serve", "mcp"),
-        *("api-schema", "types", "call"),
+        *("worker", "jobs", "db", "serve", "key", "mcp"),
+        *("scale-out", "api-schema", "types", "call"),
     ),
 }
 
@@ -118,9 +119,11 @@ for function in (
     worker,
 ):  # fmt: skip
     app.command(function.__name__)(function)
+app.command("scale-out")(scale_out)
 app.command("import")(import_)
 app.command("api-schema")(api_schema)
 app.command("types")(types)
 app.command("call", add_help_option=False)(call)
 app.add_typer(evaluation, name="eval")
 app.add_typer(db, name="db")
+app.add_typer(key, name="key")

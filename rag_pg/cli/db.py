@@ -30,9 +30,6 @@ def db_upgrade(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only print what would be done, and its locks.")
     ] = False,
-    citus: Annotated[
-        bool, typer.Option("--citus", help="Hand it to Citus then, whole to one of its nodes.")
-    ] = False,
     schema: Schema = None,
     dsn: Dsn = None,
 ) -> None:
@@ -52,9 +49,16 @@ def db_upgrade(
             write("nothing to do")
         return
     write_result(f"schema {rag.schema} is at revision {revision}", revision=revision)
-    if citus:
-        node = of_rag.scale_out(rag.dsn or embedded_server().start(), rag.schema)
-        write_result(f"schema {rag.schema} lies on {node}", node=node)
+
+
+@command
+def scale_out(schema: Schema = None, dsn: Dsn = None) -> None:
+    """Hand the schema to Citus, whole to one of its nodes."""
+    from rag_pg.db import schema as of_rag
+
+    rag = make_client(dsn, schema)
+    node = of_rag.scale_out(rag.dsn or embedded_server().start(), rag.schema)
+    write_result(f"schema {rag.schema} lies on {node}", node=node)
 
 
 @db.command("check")

@@ -379,6 +379,7 @@ class AsyncCollection:
     sync = Threaded(Collection.sync)
     add_chunks = Threaded(Collection.add_chunks)
     delete = Threaded(Collection.delete)
+    clear = Threaded(Collection.clear)
     wait = Threaded(Collection.wait)
     get = Threaded(Collection.get)
     get_many = Threaded(Collection.get_many)

@@ -299,6 +299,10 @@ class Collection:
             int, "delete_where", collection=self.name, filter=filter or {}, everything=everything
         )
 
+    def clear(self) -> int:
+        """Delete all documents, and return how many there were; the collection stays."""
+        return self.delete(everything=True)
+
     @in_thread("long")
     def wait(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
         """Return when these documents are searchable in the version they have now or a later one.

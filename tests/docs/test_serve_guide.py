@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs" / "guides" / "serve.md").read_text(encoding="utf-8")
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 OPTIONS = {
     name
-    for parameter in COMMANDS["serve"].params
+    for parameter in (*COMMANDS["serve"].params, *COMMANDS["key"].commands["make"].params)
     for name in (*parameter.opts, *parameter.secondary_opts)
 }
 

@@ -390,24 +390,25 @@ def test_a_service_needs_execute_on_one_function(notes: tuple[Rag, dict[str, str
 def test_keys_are_made_listed_and_revoked_by_the_command_line(
     notes: tuple[Rag, dict[str, str]],
 ) -> None:
-    def run(*arguments: str) -> str:
-        done = CliRunner().invoke(app_of_commands, ["call", *arguments, "--dsn", str(notes[0].dsn)])
-        assert done.exit_code == 0, done.output
+    def run(*arguments: str, exit_code: int = 0) -> str:
+        done = CliRunner().invoke(app_of_commands, ["key", *arguments, "--dsn", str(notes[0].dsn)])
+        assert done.exit_code == exit_code, done.output
         return done.stdout
 
-    given = ("scopes={read,ask}", 'settings={"app.tenant": "7"}', 'limits={"cost_per_day": 5}')
-    secret = run("make_service_key", "key_name=website", *given, "expires_at=2099-01-31").strip()
+    options = ("--scopes", "read,ask", "--setting", "app.tenant=7", "--limit", "cost_per_day=5")
+    secret = run("make", "website", *options, "--expires", "2099-01-31").strip()
     (made,) = [one for one in notes[0].database.list_service_keys() if one.key_name == "website"]
     assert (made.scopes, made.settings, made.limits) == (
         ["read", "ask"], {"app.tenant": "7"}, {"cost_per_day": 5}
     )  # fmt: skip
     assert made.expires_at is not None and made.expires_at.year == 2099
-    listed = run("list_service_keys")
-    assert "website" in listed and secret not in listed
-    assert run("revoke_service_key", "key_name=website") == "true\n"
+    assert "website" in run("list") and secret not in run("list")
+    run("revoke", "website")
     found = notes[0].database.use_service_key(hashlib.sha256(secret.encode()).digest())
     assert found is not None and found.refused == "revoked"
-    assert run("revoke_service_key", "key_name=website") == "false\n"
+    run("revoke", "website", exit_code=1)
+    run("make", "x", "--limit", "cost_per_day=much", exit_code=1)
+    run("make", "x", "--setting", "app.tenant", exit_code=1)
 
 
 def test_the_log_names_a_key_by_its_name(app: Any, keys: dict[str, str], caplog: Any) -> None:
