@@ -133,8 +133,8 @@ def _diagram(shape: Any) -> str:
     from pptx.oxml import parse_xml
 
     texts = []
-    for place in shape._element.iter(_DIAGRAM + "relIds"):
-        data = parse_xml(shape.part.related_part(place.get(_DATA)).blob)
+    for relation in shape._element.iter(_DIAGRAM + "relIds"):
+        data = parse_xml(shape.part.related_part(relation.get(_DATA)).blob)
         for point in data.iter(_DIAGRAM + "pt"):
             texts.append(_line("".join(one.text or "" for one in point.iter(_DRAWING + "t"))))
     return "\n".join(f"- {text}" for text in texts if text)
