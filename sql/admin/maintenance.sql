@@ -53,8 +53,8 @@ those of subject, a collection), versions (those and logged answers that subject
 keeps no longer), where the caller may: queries (removes those of subject, a collection, that it
 keeps no longer) and recall (rag.measure_recall, where subject, a collection, has a target and no
 measure of the last day), relex (the next chunks of subject, a collection whose chunks an earlier
-lexer lexed), dropped (rag.remove_dropped, as often as there is something to remove: each in a transaction
-of its own).
+lexer lexed), dropped (rag.remove_dropped, as often as there is something to remove: each in a
+transaction of its own).
 Circle: worker, Maintenance and versions.
 SELECT * FROM rag.maintenance_steps()$$;
 
