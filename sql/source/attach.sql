@@ -27,6 +27,11 @@ DECLARE
     _member regclass;
     _event record;
 BEGIN
+    IF rag._stored_as('rag.sources'::regclass) <> 'rag.sources'::regclass THEN
+        RAISE EXCEPTION 'rag.attach_source follows no table where Citus has schema rag'
+        USING ERRCODE = 'RG007',
+            HINT = 'put the rows as documents, or follow the table in a database without Citus';
+    END IF;
     -- Two that attach one table at once would make two sources of it.
     PERFORM pg_advisory_xact_lock(hashtextextended('rag source', source_table::oid::bigint));
     _id := (

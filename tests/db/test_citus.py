@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 from citus import COORDINATOR, NO_ENGINE
 from fakes import HashEmbedder
@@ -192,6 +193,15 @@ def test_it_moves_while_searches_puts_and_a_worker_run(
         # ids that the new node gives, and another collection there
         rag.collection("more", model="hash:32").add(*documents(0, 3))
         assert not rag.database.values(str, "list_jobs")
+
+
+def test_what_citus_does_not_let_be_done_is_refused_by_name(dsn: str) -> None:
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+        connection.execute("CREATE TABLE public.followed (id int PRIMARY KEY, body text)")
+        with pytest.raises(psycopg.Error, match="follows no table where Citus") as caught:
+            connection.execute("SELECT rag.attach_source('public.followed', 'c', '{body}')")
+        assert caught.value.sqlstate == "RG007"
 
 
 def test_a_database_without_citus_is_refused(server_dsn: str) -> None:
