@@ -24,7 +24,7 @@ _TOP_OF_PATH = r"(?:[a-z]{2}|dev|app|link|page|live|store|cloud|tech|pro|name|we
 _IP = r"(?:\d{1,3}\.){3}\d{1,3}"
 _BEGINS = re.compile(
     rf"""(?:
-        (?<![a-z0-9])[a-z][a-z0-9+.-]{{0,30}}{_COLON}{_SLASH}{{2}}             # https://
+        (?<![a-z0-9])[^\W\d_][\w+.-]{{0,30}}{_COLON}{_SLASH}{{2}}             # https://
       | (?<![\w/\\:])//(?=[\w-]+\.[^\s/]|\[|\w[^\s/]*@)                          # //host.example
       | (?<![\w.@/-])www\.(?=\w)
       | (?<![a-z0-9])(?:mailto|javascript|vbscript|sms|tel){_COLON}(?=[^\s)\]}}"'`.,;:!?])
@@ -41,6 +41,11 @@ _CLOSES = re.compile(
 )
 _ENDS = re.compile(r"[()\]}\"'|`]|[^\w\x00-\x7f]")  # an address is over here, whatever follows
 _RUN = re.compile(r"[^\s<>]{0,4096}")  # what is longer is no address that anybody opens
+_WIDE = re.compile(  # what ends an address; a full stop before a letter is one of a host
+    r"(?![\u3002\uff0e\uff61][a-z0-9])"
+    r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]",
+    re.IGNORECASE,
+)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _MOST_ENDS = 20
 _LONGEST_CLOSE = 200  # characters of what stands behind an address
@@ -151,7 +156,7 @@ def known_length(run: str, known: Known) -> int:
 def foreign_length(run: str) -> int:
     """Return how much of a run is an address, without the marks that close a sentence."""
     closes = _closes(run)
-    wide = re.search(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]", run)
+    wide = _WIDE.search(run)
     return min(closes, wide.start() if wide else closes) or len(run)
 
 

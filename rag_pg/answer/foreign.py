@@ -24,7 +24,7 @@ from rag_pg.text import Markup, Span, find_markup
 Removals = Counter[str]
 
 _ROUNDS = 8  # what is taken out may leave another one
-_SUSPECT = re.compile(r"[<@]|\]\s*[(\[:]|//|\\|www\.|:\S|&[#\w]|\w\.\w", re.IGNORECASE)
+_SUSPECT = re.compile(r"[<@]|\[\[|\]\s*[(\[:]|//|\\|www\.|:\S|&[#\w]|\w\.\w", re.IGNORECASE)
 # Escape sequences of a terminal: OSC and other strings, CSI, and those of two characters.
 _SEQUENCE = re.compile(
     "(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?"
@@ -65,6 +65,10 @@ _TAG = re.compile(
 )
 _OPENER = re.compile(r"<(?:!--|!\[CDATA\[|\?(?=\w)|!(?=doctype))", re.IGNORECASE)
 _LINKS = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[a-z])", re.IGNORECASE)
+_WIKI = re.compile(
+    r"[ \t]*!\[\[[^\[\]\n]{1,500}\]\]|\[\[(?=\S)[^\[\]\n|]{1,500}\|([^\[\]\n|]*)\]\]"
+)
+_TITLE = re.compile(r"\s+(?:\".*\"|'.*'|\(.*\))\s*(?=\)\Z)", re.DOTALL)  # of a link
 _HOLLOW = re.compile(r"[ \t]*(?:\([ \t]*\)|<[ \t]*>|\[[ \t]*\](?!\())")
 
 
@@ -82,6 +86,7 @@ def without_foreign(text: str, known: Known) -> tuple[str, Removals]:
         if not _SUSPECT.search(text):
             return text, told
         before = text
+        text = _outside_code(text, lambda prose: _without_wiki(prose, known, told))
         text = _without_links(text, known, told)
         text = _outside_code(text, lambda prose: _without_html(prose, known, told))
         text = _without_bare(text, known, told)
@@ -125,11 +130,34 @@ def _outside_code(text: str, edit: Callable[[str], str]) -> str:
 # --- links of Markdown ----------------------------------------------------------------------------
 
 
+def _without_wiki(prose: str, known: Known, told: Removals) -> str:
+    def words(match: re.Match[str]) -> str:
+        if known.says(match[0].strip()):
+            return match[0]
+        told["link" if match[1] is not None else "image"] += 1
+        return match[1] or ""
+
+    return _WIKI.sub(words, prose)
+
+
+def _titles(text: str, markups: Sequence[Markup], known: Known) -> set[Span]:
+    """Where the titles of links stand that no source has."""
+    return {
+        (link.label[1] + title.start(), link.label[1] + title.end())
+        for markup in markups
+        for link in markup.links
+        if link.label is not None and link.address in known
+        for title in _TITLE.finditer(text[link.label[1] : link.stop])
+        if not known.says(title[0].strip())
+    }
+
+
 def _without_links(text: str, known: Known, told: Removals) -> str:
     markups = find_markup(text)
     foreign = {link for markup in markups for link in markup.links if link.address not in known}
     used = {link.address for link in foreign if link.kind != "definition"}
-    spans: set[Span] = set()
+    spans = _titles(text, markups, known)
+    told["link title"] += len(spans)
     escapes: set[tuple[int, str]] = set()
     for link in foreign:
         if text[link.start] == "<" and not any(bare_addresses(link.address, 0, len(link.address))):

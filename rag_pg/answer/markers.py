@@ -29,9 +29,17 @@ _DEFINITION = re.compile(
 )
 _RAISED = re.compile(
     r"(?:(?<!\w)<sup\b[^>]{0,1000}>(?:\s|<a\b[^>]{0,1000}>|</a>|[\[\],\d]){1,60}</sup>"
-    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089]+(?!\w))",
+    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089]+(?!\w)"
+    r"|(?<=[^\W\d_]{4})(?:[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?!\w)|<sup>[\[\],\d]+</sup>))",
     re.IGNORECASE,
 )
+# Marks of a chat's own search, which no reader is meant to see.
+_OF_CHAT = re.compile(
+    r"[ \t]*(?:\ue200[^\ue201\n]*\ue201?|[\ue200-\ue20f]+"
+    r"|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?)"
+)
+_DOUBLED = re.compile(r"(?<![ \t])[ \t]*\[{2,3}\s*([a-z0-9]{6})\s*\]{2,3}", re.IGNORECASE)
+_KEY_IN_CODE = re.compile(r"`+\s*\[?\[\^?([a-z0-9]{6})\]\]?\s*`+", re.IGNORECASE)
 _ANCHOR = re.compile(r"<a\b[^>]{0,1000}>((?:(?!</?a\b).){0,80}?)</a\s*>", re.IGNORECASE | re.DOTALL)
 _BESIDE = r"((?:(?![\[\]])(?:[^\n]|\n(?![ \t]*\n))){0,30})"
 _NESTED = re.compile(rf"!?\[{_BESIDE}(\[[\d, ]+\]){_BESIDE}\]{_BEHIND}?")
@@ -50,7 +58,8 @@ _SOURCE = (  # what a source is called, in the languages of PostgreSQL that have
     r"|surs[aă]|źródło|источники?|πηγ[ήέ]ς?|来源|來源|出典|출처|ref(?:erence)?s?|cit(?:e|ations?)"
 )
 _NAMES = re.compile(
-    rf"{_SOURCE}|doc(?:ument)?s?|(?:foot)?notes?|cit[ae]\w*|nos?\b|pp?\b|pages?|result|search|turn",
+    rf"{_SOURCE}|doc(?:ument)?s?|(?:foot)?notes?|cit[ae]\w*|nos?\b|pp?\b|pages?|result|search|turn"
+    r"|keys?|passages?|excerpts?|snippets?|chunks?",
     re.IGNORECASE,
 )
 # What looks like a key: six letters and digits, or what is left of one.
@@ -78,10 +87,10 @@ _ELEMENT = re.compile(  # <cite>1</cite>
 _ROUND = re.compile(  # (1) at the end of a sentence, or with a word: (source 1)
     r"(?<![ \t])[ \t]+[(（](?:\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*[)）]"
     r"(?=[ \t]*[.!?。]?[ \t]*(?:\n|\Z)|[.!?。](?:\s|\Z))"
-    rf"|((?:{_SOURCE})[^()（）\n]{{1,40}}|[a-z0-9]{{6}})[)）])",
+    rf"|((?:{_SOURCE}|doc|passages?|excerpts?|snippets?|chunks?)[^()（）\n]{{1,40}}|[a-z0-9]{{6}})[)）])",
     re.IGNORECASE,
 )
-_DECORATION = " \t\n*_~^#†‡§&,;.:|'\"`\\–—-、，；[]()【】"  # around the number in a label
+_DECORATION = " \t\n*_~^#@†‡§&,;.:|'\"`\\–—-、，；[]()【】"  # around the number in a label
 _MARKER = re.compile(
     rf"((?<![ \t])[ \t]*)!?\[\^?({_NUMBERS})\]({_ADDRESS}|\[[^\]\n]*\](?:{_ADDRESS})?)?"
 )
@@ -190,7 +199,9 @@ def _once(text: str, taken: _Taken) -> str:
     for start, stop in [*code_spans(text), (len(text), len(text))]:
         code = text[start:stop]
         shown += _prose(text[at:start], taken)
-        only = _ONLY_A_MARKER.fullmatch(code)
+        only = _ONLY_A_MARKER.fullmatch(code) or _KEY_IN_CODE.fullmatch(code)
+        if only and only.re is _KEY_IN_CODE and not _cites(only[1], taken.known):
+            only = None
         shown += taken.out(only) if only else _without_comments(code, taken.numbers)
         at = stop
     return shown
@@ -240,7 +251,13 @@ def _prose(text: str, taken: _Taken) -> str:
     def element(match: re.Match[str]) -> str:
         return taken.out(match) if _cites(match[2], known) else match[0]
 
-    text = _RAISED.sub(taken.out, _DEFINITION.sub(taken.out, text))
+    def raised(match: re.Match[str]) -> str:
+        word = match.string[max(match.start() - 4, 0) : match.end()]
+        return match[0] if word[0].isalpha() and known.says(word) else taken.out(match)
+
+    text = _OF_CHAT.sub(taken.out, _DEFINITION.sub(taken.out, text))
+    text = _DOUBLED.sub(lambda m: taken.out(m) if _cites(m[1], known) else m[0], text)
+    text = _RAISED.sub(raised, text)
     text = _ROUND.sub(named, _CURLY.sub(named, _ELEMENT.sub(element, _ANCHOR.sub(anchor, text))))
     text = _UNUSUAL.sub(unusual, text)
     text = _EMPTY.sub("", _NESTED.sub(nested, text))

@@ -125,7 +125,29 @@ SIGNS = [
     _behind("\u202eder\u202c \u2066x\u2069", "der x"),
     _behind("x" + "".join(chr(0xE0000 + ord(c)) for c in CANARY), "x"),
 ]
-HOSTILE = [*IMAGES, *LINKS, *HTML, *KEYS, *NUMBERS, *SIGNS]
+FURTHER = [
+    _behind(f"Read ![[{CANARY}.png]].", "Read."),
+    _behind(f"Read [[{CANARY}|more]].", "Read more."),
+    _behind(f'[x](../manual.md "![y]({E})")', "[x](../manual.md)"),
+    _behind(f"[x](../manual.md (<img src={E}>))", "[x](../manual.md)"),
+    _behind(f"https://evil\u3002example/{CANARY}"),
+    _behind(f"\uff48\uff54\uff54\uff50\uff53://evil.example/{CANARY}"),
+    _behind(f"https://docs.ex\u0430mple.com/{CANARY}"),
+    _behind(f"<![CDATA[<img src={E}>]]>"),
+    _behind(f"So :contentReference[oaicite:{K}]{{index=9}}.", "So."),
+    _behind("So \ue200cite\ue202turn0search9\ue201.", "So."),
+    _behind(f"So `[{K}]`.", "So ."),
+    _behind(f"So [key: {K}] and [@{K}].", "So and."),
+    _behind(f"So [{K[:3]}\u200b{K[3:]}].", "So."),
+    _behind(f"So [[{K}]] and [{K}, f00ba4].", "So and."),
+    _behind("So (Doc 9) and [Passage 9].", "So and."),
+    _behind("It runs\u2079 at night<sup>9</sup>.", "It runs at night."),
+    _behind("So \uff3b\uff19\uff3d and [\uff19] and [\u0669].", "So and and."),
+    _behind("So 【9†source】 and [source: 9].", "So and."),
+    _behind("So &#91;9&#93; and (9).", "So and."),
+    _behind(f"Note[^n].\n\n[^n]: See\n    {E}", "Note.\n\n"),
+]
+HOSTILE = [*FURTHER, *IMAGES, *LINKS, *HTML, *KEYS, *NUMBERS, *SIGNS]
 
 # What must stay as it is.
 HARMLESS = [
@@ -142,6 +164,7 @@ HARMLESS = [
     "Run main.py, node.js, README.md, e.g. asyncio.run or and/or TCP/IP at 10:30, 50 % [1].",
     "Call user.id, os.path, np.in1d or 127.0.0.1:8080; H₂O, x_{7} and \\frac{1}{2} [1].",
     "① Open it.\n② Press 「3」 and [X] as {name} [1].",
+    "10⁹ Pa on 20 km², 5<sup>2</sup> m and [Key: Ctrl] and `[x]` [1].",
     "👨‍👩‍👧 و می‌خواهم ❤️ 1️⃣ [1].",
     "1. Do it [1]:\n\n   ```bash\n   echo ${x[7]}\n   ```\n\n2. | a | `b[0]` |\n   |-|-|\n   | c |",
 ]
