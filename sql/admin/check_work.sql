@@ -27,7 +27,7 @@ BEGIN
     JOIN rag.collections AS c ON c.collection_id = j.collection_id AND c.dropped_at IS NULL
     WHERE j.state = 'waiting' AND j.run_at < clock_timestamp()
         AND (j.lease IS NULL OR j.lease_expires_at < clock_timestamp())
-        AND NOT EXISTS (SELECT FROM rag._throttled_spaces() AS h
+        AND NOT EXISTS (SELECT FROM rag.throttled_spaces() AS h
                         WHERE h.collection_id = j.collection_id
                             AND coalesce(h.space_id = j.space_id, h.active))
     GROUP BY c.name

@@ -48,7 +48,7 @@ DECLARE
     _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
     _open integer[];
     _ingesting integer[];
-    _throttled integer[] := ARRAY(SELECT h.space_id FROM rag._throttled_spaces() AS h);
+    _throttled integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
     _taken bigint[];
     _leases uuid[];
     _expires_at timestamptz;

@@ -84,7 +84,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT c.name, s.waiting, s.running, s.dead, s.lag, s.delayed,
-           (SELECT h.reason FROM rag._throttled_spaces() AS h
+           (SELECT h.reason FROM rag.throttled_spaces() AS h
             WHERE h.collection_id = c.collection_id
             ORDER BY h.active DESC, h.space_id LIMIT 1), r.rate,
            CASE WHEN s.waiting + s.running = 0 THEN 0
@@ -177,7 +177,7 @@ BEGIN
         RETURN;
     END IF;
     state := 'waiting';
-    SELECT h.reason INTO _throttled FROM rag._throttled_spaces() AS h
+    SELECT h.reason INTO _throttled FROM rag.throttled_spaces() AS h
     WHERE h.space_id = coalesce(_job.space_id, (rag._active_space(_job.collection_id)).space_id);
     next_attempt_at := coalesce(_job.lease_expires_at, _job.run_at);
     SELECT count(*) INTO jobs_before FROM rag.jobs AS j

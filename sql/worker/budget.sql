@@ -241,7 +241,7 @@ Circle: application, Workers and budgets.
 SELECT * FROM rag.list_budgets()$$;
 
 
-CREATE OR REPLACE FUNCTION rag._throttled_spaces()
+CREATE OR REPLACE FUNCTION rag.throttled_spaces()
 RETURNS TABLE (collection_id integer, space_id integer, active boolean,
     wait_seconds double precision, reason text)
 LANGUAGE plpgsql STABLE
@@ -257,6 +257,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._throttled_spaces IS
-$$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
-taken. A document is ingested for the active one.$$;
+COMMENT ON FUNCTION rag.throttled_spaces IS
+$$Spaces whose provider may not be asked now.
+
+The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
+taken. A document is ingested for the active one.
+Circle: worker, Workers and budgets.
+SELECT * FROM rag.throttled_spaces()$$;

@@ -431,6 +431,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_budgets": ("rag.list_budgets()",),
     "take_budget": ("rag.take_budget('gemini')",),
     "block_provider": ("rag.block_provider('gemini', 1)",),
+    "throttled_spaces": ("rag.throttled_spaces()",),
     "embedded_text": ("rag.embedded_text('t', 'h', 'c')",),
     "content_hash": ("rag.content_hash('c')",),
     "document_id": ("rag.document_id('own', 'd1')",),

@@ -176,6 +176,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "embed_query": ("reader", "CALL rag.embed_query('docs', 'fish', timeout => 0.01)"),
     "list_workers": ("reader", "SELECT * FROM rag.list_workers()"),
     "list_budgets": ("reader", "SELECT * FROM rag.list_budgets()"),
+    "throttled_spaces": ("reader", "SELECT * FROM rag.throttled_spaces()"),
     "embedded_text": ("reader", "SELECT rag.embedded_text('a', 'b', 'c')"),
     "content_hash": ("reader", "SELECT rag.content_hash('a')"),
     "document_id": ("reader", "SELECT rag.document_id('docs', 'a')"),
