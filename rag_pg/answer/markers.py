@@ -35,7 +35,7 @@ _RAISED = re.compile(
 )
 # Marks of a chat's own search, which no reader is meant to see.
 _OF_CHAT = re.compile(
-    r"[ \t]*(?:\ue200[^\ue201\n]*\ue201?|[\ue200-\ue20f]+"
+    r"(?<![ \t])[ \t]*(?:\ue200[^\ue201\n]*\ue201?|[\ue200-\ue20f]+"
     r"|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?)"
 )
 _DOUBLED = re.compile(r"(?<![ \t])[ \t]*\[{2,3}\s*([a-z0-9]{6})\s*\]{2,3}", re.IGNORECASE)
