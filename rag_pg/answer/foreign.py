@@ -66,7 +66,7 @@ _TAG = re.compile(
 _OPENER = re.compile(r"<(?:!--|!\[CDATA\[|\?(?=\w)|!(?=doctype))", re.IGNORECASE)
 _LINKS = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[a-z])", re.IGNORECASE)
 _WIKI = re.compile(
-    r"[ \t]*!\[\[[^\[\]\n]{1,500}\]\]|\[\[(?=\S)[^\[\]\n|]{1,500}\|([^\[\]\n|]*)\]\]"
+    r"(?<![ \t])[ \t]*!\[\[[^\[\]\n]{1,500}\]\]|\[\[(?=\S)[^\[\]\n|]{1,500}\|([^\[\]\n|]*)\]\]"
 )
 _TITLE = re.compile(r"\s+(?:\".*\"|'.*'|\(.*\))\s*(?=\)\Z)", re.DOTALL)  # of a link
 _HOLLOW = re.compile(r"[ \t]*(?:\([ \t]*\)|<[ \t]*>|\[[ \t]*\](?!\())")

@@ -46,6 +46,7 @@ def find_veto(
     Args:
         known: words of the question and of all that the model was shown. results: of tools.
     """
+    claim = " ".join(claim.split())
     asked = [question] if is_negated(claim) else []
     if figures := foreign_measures(
         claim, "\n\n".join(_about(claim, sources)), "\n\n".join([*results, *asked])
@@ -53,7 +54,7 @@ def find_veto(
         return f"no such figure there: {', '.join(figures[:5])}"
     if names := foreign_names(claim, "\n\n".join(_about(claim, sources)), known):
         return f"no such name there: {', '.join(names[:5])}"
-    near = _nearest(claim, sources)
+    near = [(" ".join(one.split()), before) for one, before in _nearest(claim, sources)]
     if near and all(contradicts(claim, sentence, before) for sentence, before in near):
         return "the source says the opposite"
     if near and all(

@@ -12,9 +12,9 @@ _CLEANING = [
         # Reference numbers would pass for citations of our own.
         (r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】](?!\()", ""),
         # Images, links and references keep their text.
-        (r"!\[([^\]]*)\]\([^)]*\)", r"\1"),
-        (r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)", r"\1"),
-        (r"\[([^\]]+)\]\[[^\]]*\]", r"\1"),
+        (r"!\[([^\[\]]*)\]\([^)]*\)", r"\1"),
+        (r"\[([^\[\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]{0,500})?\)", r"\1"),
+        (r"\[([^\[\]]+)\]\[[^\[\]]*\]", r"\1"),
         (r"<(https?://[^>\s]+)>", r"\1"),
         (r"</?(?:td|th|tr|li|p|br|div|h\d)\b[^>]*>", " "),
         (r"</?[A-Za-z][^>]*>", ""),
@@ -26,7 +26,7 @@ _CLEANING = [
         (r"(?m)^[ \t]*(?:>[ \t]*)+", ""),
         (r"\A={3}[!+]?[ \t]+\"([^\"\n]*)\"", r"\1:"),  # a tab
         (r"(?<=\S)[ \t]*\n[ \t]*:[ \t]+", ": "),  # what a term means
-        (r"^\s*\|\s*|\s*\|\s*$", ""),  # outer bars of a table row
+        (r"^\s*\|\s*|(?<!\s)\s*\|\s*$", ""),  # outer bars of a table row
     )
 ]
 
@@ -35,7 +35,7 @@ _ROLE = re.compile(  # of reStructuredText and MyST, and links
     r"(?:\{[\w:.+-]+\}|(?<![\w`]):[\w:.+-]+:)`([^`<]+?)(?:\s*<[^`>]*>)?`"
     r"|(?<!`)`([^`<]+?)(?:\s*<[^`>]+>)?`_{1,2}(?!\w)"
 )
-_CODE_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 # What is to be put in, not an element of HTML or a component: <archive>, <user name>, <N>.
 _PLACEHOLDER = re.compile(
     r"(?:<(?!(?i:a|abbr|address|article|aside|b|bdi|bdo|big|blockquote|body|br|caption|center|cite|code"

@@ -120,3 +120,10 @@ def test_members_of_a_list_and_what_is_mutual_may_change_places() -> None:
         ("Frau Berger genehmigt die Anträge.", "Die Anträge genehmigt Frau Berger."),
     ):
         assert veto(claim, source) == ""
+
+
+@pytest.mark.parametrize("piece", [" ", "  \n", "\t"])
+def test_a_statement_of_blanks_is_judged_in_a_time_that_is_in_proportion(piece: str) -> None:
+    """What looks at the rest of a run of blanks at each of them takes minutes here."""
+    claim = f"The fee is 5{piece * (200_000 // len(piece))} francs."
+    assert find_veto(claim, ["The fee is 5 francs."], "", {"fee", "francs"}) == ""
