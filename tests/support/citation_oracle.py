@@ -26,6 +26,7 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!\S)[.
          r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]")
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
+NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
 STOP = r" ?(?:of|and|in|the|for|by|on|at|was|is|with|from|no)\b"
 AROUND = rf"^([-*+•>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"
 
@@ -57,7 +58,8 @@ def proves(source: str, quote: str) -> bool:
         kinds, words, bare = ("".join(map(kind, text)), *(text.replace(FREE, c) for c in (" ", "")))
         places = [n for n, c in enumerate(text) if c != FREE]
         cuts = inside(INSIDE, kinds) | inside(WORDS, words)
-        ends = cuts | {n for n in inside((UNIT,), kinds) if not re.match(STOP, words[n:])}
+        notes = {m.start() for m in re.finditer(NOTE, text)}
+        ends = (cuts - notes) | {n for n in inside((UNIT,), kinds) if not re.match(STOP, words[n:])}
         for some in {a.replace(FREE, "") for a in (asked, re.sub(AROUND, "", asked))}:
             runs = ((places[n], places[n + len(some) - 1] + 1) for n in range(len(bare))
                     if len(asked) >= 12 and bare.startswith(some, n))

@@ -282,6 +282,7 @@ CUT = (  # what the source says, and of it a part that says something else
     # a hyphen behind a degree divides no word, a space behind Katakana counts
     ("They told us of 5°healthy food in May.", "They told us of 5°-\nhealthy food"),
     ("They told us of the rule ガ250 at once.", "They told us of the rule ガ 250"),
+    ("They told us of 5‴healthy food in May.", "They told us of 5‴-\nhealthy food"),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
 )  # fmt: skip
 
