@@ -155,3 +155,26 @@ $$English words in lower case as the other side of the Atlantic may write them: 
 British and American spelling each, in either direction.
 
 What is made is a word or none (motour): whoever asks looks whether it is one.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._same_word(word text, languages text[])
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _respelled text[] := CASE WHEN 'english' = ANY (languages)
+        THEN rag._respelled(ARRAY[word]) ELSE '{}' END;
+BEGIN
+    RETURN _respelled || rag._respelled(_respelled) || ARRAY(
+        SELECT a.variant
+        FROM unnest(rag._accent_variants(word)) AS a (variant)
+        WHERE languages && '{catalan,french,italian,portuguese,spanish}'
+            AND word ~ '^[a-z]' AND substr(a.variant, 2) = substr(word, 2)
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag._same_word IS
+$$What a word in lower case is written as where it is no other word: in British or American spelling,
+or with the accent of its first letter, which Romance languages leave out on a capital (Etat).$$;

@@ -119,7 +119,7 @@ DECLARE
     _listed text[] := rag._listed_languages(_fuzzy_terms.collection_id, query_text);
     _word record;
     _variants text[];
-    _respelled text[];
+    _same text[];
 BEGIN
     FOR _word IN
         SELECT c.word, min(u.lexeme) AS lexeme
@@ -132,17 +132,13 @@ BEGIN
         ORDER BY c.rank, c.word
         LIMIT most_words
     LOOP
-        IF 'english' = ANY (_listed) THEN
-            _respelled := rag._respelled(ARRAY[_word.word]);
-            IF _respelled <> '{}' THEN
-                _variants := _respelled || rag._respelled(_respelled);
-                RETURN QUERY
-                SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, 1.0::double precision
-                FROM rag._known_words(_fuzzy_terms.collection_id, rag._lex_words(_languages,
-                    _variants),
-                    _variants, _listed, most_forms) AS k;
-                CONTINUE WHEN FOUND;
-            END IF;
+        _same := rag._same_word(_word.word, _listed);
+        IF _same <> '{}' THEN
+            RETURN QUERY
+            SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, 1.0::double precision
+            FROM rag._known_words(_fuzzy_terms.collection_id, rag._lex_words(_languages, _same),
+                _same, _listed, most_forms) AS k;
+            CONTINUE WHEN FOUND;
         END IF;
         CONTINUE WHEN (_listed = '{}' AND length(_word.word) < 6) OR cardinality(
             rag._ordinary_words(array_remove(_listed, 'english'), ARRAY[_word.word])) > 0;
@@ -163,7 +159,7 @@ COMMENT ON FUNCTION rag._fuzzy_terms IS
 $$What a query's words may have been that no chunk has, as lexemes that chunks contain.
 
 unknown: lexemes of the query that no chunk contains. Of each word (rag._correctable_words, the
-first 5): the same word in British or American spelling (rag._respelled), at weight 1; else, unless
+first 5): the same word written otherwise (rag._same_word), at weight 1; else, unless
 it is an ordinary word of the query's or the collection's languages, the words one edit away
 (rag._words_one_edit_away), at weight 0.7. English is written without accents: what is
 ordinary there may still lack one. spelling: a word of that lexeme. mistyped: the
@@ -282,7 +278,7 @@ $$What the given chunks, those of a result, have of what was searched for instea
 chunk has, as they write it; NULL: nothing. For a role under a policy without the words, which only
 chunks that it may not see might have.
 
-The same word in British or American spelling is not told of.$$;
+The same word written otherwise (rag._same_word) is not told of.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._note_fuzzy(query rag.keyword_query, chunk_keys bigint[])

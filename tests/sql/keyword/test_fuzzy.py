@@ -413,6 +413,22 @@ def test_words_that_only_look_like_another_spelling_are_others(
     assert found(connection, asked) == []
 
 
+@pytest.mark.parametrize(
+    ("language", "asked", "written", "met"),
+    [
+        ("french", "Etat", "État", True), ("french", "Ethiopie", "Éthiopie", True),
+        ("spanish", "Africa", "África", True), ("french", "mais", "maïs", False),
+    ],
+)  # fmt: skip
+def test_a_capital_without_its_accent_is_the_same_word_in_romance_languages(
+    connection: Connection, language: str, asked: str, written: str, met: bool
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3, language => %s)", [language])
+    put(connection, "c", f"{written} 2024")
+    assert found(connection, asked) == (["c"] if met else [])
+    assert notes(connection, asked) == []
+
+
 def test_only_words_that_documents_write_are_named_and_searched_for(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     put(connection, "customs", "Many customers and customs")
