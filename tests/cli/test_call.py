@@ -135,7 +135,6 @@ def test_every_public_function_is_called_with_values_and_with_nulls(world: str) 
     assert len(answered) > len(functions) / 2
 
 
-@pytest.mark.minutes
 def test_the_role_with_the_fewest_rights_reads_about_all_and_is_refused_in_one_line(
     cli: Cli, world: str, stranger: str
 ) -> None:

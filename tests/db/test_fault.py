@@ -261,7 +261,6 @@ def held(database: Database, connection: Connection, chunks: int) -> tuple[Any, 
     return job, work
 
 
-@pytest.mark.minutes
 def test_a_document_of_8000_chunks_is_stored(database: Database, connection: Connection) -> None:
     job, work = held(database, connection, 8000)
     rows = np.random.default_rng(1).standard_normal((8000, WIDE)).astype(np.float32)

@@ -105,7 +105,6 @@ def tenant(several: str) -> Iterator[str]:
                 connection.execute(f'DROP OWNED BY "{role}" CASCADE; DROP ROLE "{role}"'.encode())
 
 
-@pytest.mark.minutes
 def test_a_role_has_its_rights_in_one_alone(several: str, tenant: str, tmp_path: Path) -> None:
     for name in NAMES:
         with opened(several, name, tmp_path) as rag:

@@ -38,7 +38,6 @@ def hostile_dsn(new_database: Callable[..., str]) -> str:
     return make_conninfo(dsn, options="-c search_path=public,pg_catalog")
 
 
-@pytest.mark.minutes
 def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
     hostile_dsn: str, tmp_path: Path
 ) -> None:

@@ -143,7 +143,6 @@ def test_pgvector_in_another_schema_under_an_odd_search_path(
         database.close()
 
 
-@pytest.mark.minutes
 def test_moving_pgvector_is_noticed_and_mended(new_database: Callable[..., str]) -> None:
     dsn = new_database()
     schema.upgrade(dsn)
@@ -277,7 +276,6 @@ def test_an_upgrade_leaves_what_the_files_make_whatever_its_transaction_made(
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
-@pytest.mark.minutes
 def test_what_of_others_depends_on_an_old_function_is_named(dsn: str) -> None:
     run(
         dsn,

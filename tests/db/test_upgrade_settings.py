@@ -46,7 +46,6 @@ def at_once(count: int, call: Callable[[], Any]) -> list[BaseException]:
     return errors
 
 
-@pytest.mark.minutes
 def test_upgrades_at_once_succeed_whatever_the_default_isolation(
     new_database: NewDatabase,
 ) -> None:

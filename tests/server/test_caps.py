@@ -200,7 +200,6 @@ class Calls:
         return ""
 
 
-@pytest.mark.minutes
 @pytest.mark.longer
 @pytest.mark.parametrize("cap", CAPS)
 def test_no_answer_is_above_its_cap(vast: Rag, cap: int) -> None:

@@ -112,7 +112,6 @@ def test_the_openai_client_chats_whole_and_streamed(client: OpenAI, model: FakeO
         assert stream.get_final_completion().choices[0].message.content == message.content
 
 
-@pytest.mark.minutes
 def test_what_an_answer_used_counts_for_the_limits_of_its_key(
     notes: Rag, model: FakeOpenAI
 ) -> None:

@@ -157,7 +157,6 @@ async def with_key(url: str, mode: str) -> dict[str, Any]:
         return await everything(client)
 
 
-@pytest.mark.minutes
 def test_only_hosts_and_origins_that_are_allowed_are_served(notes: Rag) -> None:
     with http_server(
         notes, "--http", "0.0.0.0:0", "--allowed-host", "rag.example.com", "--no-key"
@@ -200,7 +199,6 @@ def test_what_a_server_may_not_be_is_told_in_one_line(notes: Rag, tmp_path: Path
         assert told in refused(notes, tmp_path, *options)
 
 
-@pytest.mark.minutes
 def test_nothing_but_the_protocol_is_on_stdout(notes: Rag) -> None:
     """Also where a library prints, and where a line is no message."""
     lines = [

@@ -183,7 +183,6 @@ def test_a_waiting_worker_is_woken_by_a_put(rag: Rag, start: Start, connection: 
     assert stored(connection) == 3
 
 
-@pytest.mark.minutes
 def test_a_worker_waits_for_a_database_that_drops_its_connections(
     rag: Rag, start: Start, connection: Connection
 ) -> None:
@@ -208,7 +207,6 @@ def cancel_waiting(connection: Connection) -> bool:
     )
 
 
-@pytest.mark.minutes
 def test_statements_that_are_canceled_are_done_again(
     rag: Rag, start: Start, connection: Connection, dsn: str
 ) -> None:
@@ -223,7 +221,6 @@ def test_statements_that_are_canceled_are_done_again(
     assert_each_document_is_there_once(connection, uris)
 
 
-@pytest.mark.minutes
 def test_a_worker_waits_for_a_database_that_takes_no_writes(
     rag: Rag, start: Start, connection: Connection, tmp_path: Path
 ) -> None:
@@ -344,7 +341,6 @@ def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Data
     assert len(asked) == 2  # the batch is not halved over it
 
 
-@pytest.mark.minutes
 def test_a_document_put_again_while_it_is_worked_ends_in_its_last_version(
     rag: Rag, start: Start, connection: Connection
 ) -> None:

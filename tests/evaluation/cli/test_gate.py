@@ -101,7 +101,6 @@ def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
     assert cli("eval", "gate", "docs").returncode == 1
 
 
-@pytest.mark.minutes
 def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str) -> None:
     docs.evaluation.gates.set("faq")
     with Rag(dsn, embedders={"hash": HashEmbedder}) as rag:

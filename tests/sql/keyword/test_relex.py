@@ -283,7 +283,6 @@ def test_conditions_hold_for_chunks_of_both_versions(tiny: str) -> None:
             mail.relex()
 
 
-@pytest.mark.minutes
 def test_a_step_that_is_killed_has_done_nothing_and_the_next_goes_on(tiny: str) -> None:
     chance = random.Random(7)
     with connected(tiny) as db:
@@ -307,7 +306,6 @@ def test_a_step_that_is_killed_has_done_nothing_and_the_next_goes_on(tiny: str) 
         mail.must_equal_one_built_anew()
 
 
-@pytest.mark.minutes
 def test_a_chunk_that_a_writer_has_locked_is_not_waited_for_and_not_left_out(tiny: str) -> None:
     with connected(tiny) as db, psycopg.connect(tiny) as writer:
         mail = Collection(db)
@@ -326,7 +324,6 @@ def test_a_chunk_that_a_writer_has_locked_is_not_waited_for_and_not_left_out(tin
         mail.must_equal_one_built_anew()
 
 
-@pytest.mark.minutes
 def test_it_begins_when_those_have_ended_who_write_by_the_lexer_before(tiny: str) -> None:
     failures = "SELECT task, message FROM rag.maintenance_failures"
     step = "SELECT rag.maintain_step('relex', %s)"
@@ -346,7 +343,6 @@ def test_it_begins_when_those_have_ended_who_write_by_the_lexer_before(tiny: str
         mail.must_equal_one_built_anew()
 
 
-@pytest.mark.minutes
 def test_a_lexer_that_changes_once_more_begins_anew(tiny: str) -> None:
     with connected(tiny) as db:
         mail = Collection(db)
