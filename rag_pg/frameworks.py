@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextvars import copy_context
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from rag_pg.client import Rag
+from rag_pg.client import Collection, Rag
 from rag_pg.errors import InvalidInput
 from rag_pg.threads import Threads
-from rag_pg.types import Hit, Vectors
+from rag_pg.types import Document, Hit, Vectors
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Found = Document | Hit  # what a store reads back: its uri, content and metadata
 THREADS = Threads(32, "rag-pg-framework")
 # The metadata in which their loaders name what a document was read from, the most telling first.
 URI_KEYS = ("file_path", "source", "url", "uri", "source_id", "link", "path", "file_name")
@@ -28,8 +28,7 @@ def in_thread(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
     @wraps(call)
     async def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        begun = partial(copy_context().run, call, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(THREADS, begun)
+        return await asyncio.wrap_future(THREADS.submit(call, *args, **kwargs))
 
     return run
 
@@ -84,6 +83,24 @@ def _unit(vectors: Vectors) -> Vectors:
     return found
 
 
+def put(
+    collection: Collection, rows: Iterable[dict[str, Any]], *, embed: bool = False, **options: Any
+) -> None:
+    """Put documents of one chunk each, as `Collection.add_chunks` takes them, with its options; of
+    equal uris the last one counts.
+
+    Args:
+        embed: by the collection's model, before anything is put.
+    """
+    last = {row["uri"]: row for row in rows}
+    if embed and last:
+        vectors = collection.embedder.embed_documents([row["content"] for row in last.values()])
+        for row, vector in zip(last.values(), vectors, strict=True):
+            row["embedding"] = vector
+    if last:
+        collection.add_chunks(last.values(), **options)
+
+
 def model_name(framework: str, embedding: Any) -> str:
     """A name for what makes vectors: the framework, the class, and its model where it tells one."""
     model = getattr(embedding, "model", None) or getattr(embedding, "model_name", None)
@@ -105,10 +122,21 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     }
 
 
+def passages(hits: Iterable[Hit]) -> Iterator[tuple[str, str, dict[str, Any], float]]:
+    """Yield of each hit the id of its chunk, its text, `hit_metadata` and its score."""
+    for hit in hits:
+        yield str(hit.chunk_id), hit.content, hit_metadata(hit), hit.score
+
+
 def field_path(key: str) -> str:
     """Return the name that a filter has for a key of the metadata, whatever characters it has."""
     path = key.replace("\\", r"\\").replace(".", r"\.")
     return "\\" + path if path.startswith("$") else path
+
+
+def combined(how: str, filters: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return filters as one. how: and, or, not (that all of them hold)."""
+    return {"$not": combined("and", filters)} if how == "not" else {f"${how}": [*filters]}
 
 
 def without_between(filter: Any) -> Any:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
+from rag_pg import frameworks
 from rag_pg.client import Collection, Rag
 from rag_pg.errors import AlreadyExists, InvalidInput
 from rag_pg.extras import extra
-from rag_pg.frameworks import environment_client, hit_metadata, in_thread, substring_pattern
-from rag_pg.types import Facet
+from rag_pg.frameworks import in_thread
+from rag_pg.types import Facet, Hit
 
 with extra("haystack", "rag_pg.haystack needs", InvalidInput):
     from haystack import Document, component, default_from_dict, default_to_dict
-    from haystack.dataclasses import ByteStream, SparseEmbedding
     from haystack.document_stores.errors import DuplicateDocumentError
     from haystack.document_stores.types import DuplicatePolicy, FilterPolicy
     from haystack.document_stores.types.filter_policy import apply_filter_policy
@@ -28,12 +29,10 @@ with extra("haystack", "rag_pg.haystack needs", InvalidInput):
 
 Filters = dict[str, Any] | None
 Found = dict[str, list[Document]]
-NO_TEXT = (
-    "\u2060"  # a word joiner stands for a Document without content, which rag_pg stores none of
-)
+NO_TEXT = "\u2060"  # a word joiner stands for no content, which rag_pg stores none of
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
-EQUAL = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin"}
+OPERATORS = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin", **ORDERED}
 
 
 def translate(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,28 +42,21 @@ def translate(node: Mapping[str, Any]) -> dict[str, Any]:
             raise FilterError(f"a filter has no {key!r}: {dict(node)}")
     operator = node["operator"]
     if "field" not in node:
-        parts = [translate(one) for one in node["conditions"]]
-        kinds: dict[str, dict[str, Any]] = {
-            "AND": {"$and": parts},
-            "OR": {"$or": parts},
-            "NOT": {"$not": {"$and": parts}},
-        }
-        if operator not in kinds:
+        if operator not in ("AND", "OR", "NOT"):
             raise FilterError(f"there is no logical operator {operator!r}; use AND, OR or NOT")
-        return kinds[operator]
+        return frameworks.combined(operator.lower(), map(translate, node["conditions"]))
     value, name = node["value"], _path(node["field"])
-    if operator not in EQUAL | ORDERED:
-        raise FilterError(f"there is no operator {operator!r}; use {', '.join(EQUAL | ORDERED)}")
+    if operator not in OPERATORS:
+        raise FilterError(f"there is no operator {operator!r}; use {', '.join(OPERATORS)}")
     if operator in ("in", "not in") and not isinstance(value, list):
         raise FilterError(f"{operator!r} takes a list, not {value!r}")
     if operator in ORDERED and isinstance(value, str | list) and not _is_date(value):
         raise FilterError(f"{operator!r} compares numbers and dates, not {value!r}")
     if value is not None:
-        return {name: {(EQUAL | ORDERED)[operator]: value}}
-    absent: dict[str, Any] = {"$or": [{name: {"$exists": False}}, {name: None}]}
-    if name == "$uri":  # it is always there
-        absent = {"$or": []}
-    return {"==": absent, "!=": {"$not": absent}}.get(operator, {"$or": []})
+        return {name: {OPERATORS[operator]: value}}
+    never: dict[str, Any] = {"$or": []}
+    absent = {"$or": [{name: {"$exists": False}}, {name: None}]} if name != "$uri" else never
+    return {"==": absent, "!=": {"$not": absent}}.get(operator, never)
 
 
 def _path(field: str) -> str:
@@ -104,13 +96,12 @@ class RagPgDocumentStore:
 
     @cached_property
     def collection(self) -> Collection:
-        rag = self._rag or environment_client()
+        rag = self._rag or frameworks.environment_client()
         return rag.collection(self.name, model=self.model, dimensions=self.dimensions)
 
     def to_dict(self) -> dict[str, Any]:
         fields = {"collection": self.name, "dimensions": self.dimensions, "model": self.model}
-        found: dict[str, Any] = default_to_dict(self, **fields)
-        return found
+        return {**default_to_dict(self, **fields)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RagPgDocumentStore:
@@ -122,11 +113,9 @@ class RagPgDocumentStore:
 
     def filter_documents(self, filters: Filters = None) -> list[Document]:
         """The documents that pass a filter, by id."""
-        found = [one.uri for one in self.collection.list(filter=_given(filters))]
-        return [
-            _document(one.uri, one.content, one.metadata, embedding=(one.embeddings or [None])[0])
-            for one in self.collection.get_many(found, embeddings=True)
-        ]
+        uris = [one.uri for one in self.collection.list(filter=_given(filters))]
+        found = self.collection.get_many(uris, embeddings=True)
+        return [_document(one, embedding=(one.embeddings or [None])[0]) for one in found]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -197,7 +186,7 @@ class RagPgDocumentStore:
     def _values(self, path: str, filters: Filters, search_term: str | None = None) -> list[Facet]:
         conditions = [{path: {"$ne": None}}, *([translate(filters)] if filters else [])]
         if search_term:
-            conditions.append({path: {"$ilike": substring_pattern(search_term)}})
+            conditions.append({path: {"$ilike": frameworks.substring_pattern(search_term)}})
         return self.collection.metadata.facets(path, filter={"$and": conditions}, limit=1000)
 
     count_documents_async = in_thread(count_documents)
@@ -219,10 +208,9 @@ def _given(filters: Filters) -> Filters:
 
 
 def _row(one: Document) -> dict[str, Any]:
-    own: dict[str, Any] = {"no_text": True} if one.content is None else {}
+    own: dict[str, Any] = {} if one.content else {"content": one.content}
     if one.blob is not None:
-        data = base64.b64encode(one.blob.data).decode()
-        own["blob"] = {"data": data, "mime_type": one.blob.mime_type, "meta": one.blob.meta}
+        own["blob"] = {**vars(one.blob), "data": base64.b64encode(one.blob.data).decode()}
     if one.sparse_embedding is not None:
         own["sparse_embedding"] = one.sparse_embedding.to_dict()
     row = {"uri": one.id, "content": one.content or NO_TEXT}
@@ -230,50 +218,46 @@ def _row(one: Document) -> dict[str, Any]:
     return row if one.embedding is None else {**row, "embedding": one.embedding}
 
 
-def _document(uri: str, content: str | None, metadata: Mapping[str, Any], **more: Any) -> Document:
-    meta = dict(metadata)
-    own = meta.pop(OWN, {})
-    if blob := own.get("blob"):
-        more["blob"] = ByteStream(**{**blob, "data": base64.b64decode(blob["data"])})
-    if sparse := own.get("sparse_embedding"):
-        more["sparse_embedding"] = SparseEmbedding.from_dict(sparse)
-    text = None if own.get("no_text") else "" if content == NO_TEXT else content
-    return Document(id=uri, content=text, meta=meta, **more)
+def _document(found: frameworks.Found, **more: Any) -> Document:
+    meta = dict(found.metadata)
+    own = {"id": found.uri, "content": found.content, **meta.pop(OWN, {})}
+    if "blob" in own:
+        own["blob"] = {**own["blob"], "data": base64.b64decode(own["blob"]["data"])}
+    return Document.from_dict({**own, "meta": meta, **more})
 
 
+@dataclass(eq=False)
 class _Retriever:
     """What the retrievers share: a store, filters and the options of `Collection.search`."""
 
-    def __init__(
-        self,
-        document_store: RagPgDocumentStore,
-        filters: Filters = None,
-        top_k: int = 10,
-        filter_policy: str | FilterPolicy = FilterPolicy.REPLACE,
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        self.document_store, self.filters, self.top_k = document_store, filters or {}, top_k
-        self.filter_policy = FilterPolicy(filter_policy)
-        self.options = options or {}
+    document_store: RagPgDocumentStore
+    filters: Filters = None
+    top_k: int = 10
+    filter_policy: str | FilterPolicy = FilterPolicy.REPLACE
+    options: dict[str, Any] | None = None
+    kind: ClassVar[dict[str, Any]] = {"duplicates": True}
+
+    def __post_init__(self) -> None:
+        self.filter_policy = FilterPolicy(self.filter_policy)
 
     def to_dict(self) -> dict[str, Any]:
-        fields = {"filters": self.filters, "top_k": self.top_k, "options": self.options}
-        policy, store = self.filter_policy.value, self.document_store.to_dict()
-        found: dict[str, Any] = default_to_dict(
-            self, document_store=store, filter_policy=policy, **fields
-        )
-        return found
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**default_to_dict(self, **{**given, "filter_policy": str(self.filter_policy)})}
 
-    def _hits(self, filters: Filters, top_k: int | None, **options: Any) -> Any:
+    def _made(self, hit: Hit) -> Document:
+        return _document(hit, score=hit.score)
+
+    def _found(self, filters: Filters, top_k: int | None, **asked: Any) -> Found:
         chosen = apply_filter_policy(self.filter_policy, self.filters, filters)
-        return self.document_store.collection.search(
-            limit=top_k or self.top_k, filter=_given(chosen), **options, **self.options
-        )
+        asked |= {"limit": top_k or self.top_k, "filter": _given(chosen)}
+        hits = self.document_store.collection.search(**self.kind, **asked, **self.options or {})
+        return {"documents": [self._made(hit) for hit in hits]}
 
-    def _found(self, *arguments: Any, **options: Any) -> Found:
-        hits = self._hits(*arguments, duplicates=True, **options)
-        found = [_document(hit.uri, hit.content, hit.metadata, score=hit.score) for hit in hits]
-        return {"documents": found}
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+    def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
+        return self._found(filters, top_k, query=query)
+
+    run_async = in_thread(run)
 
 
 @component
@@ -293,11 +277,7 @@ class RagPgEmbeddingRetriever(_Retriever):
 class RagPgKeywordRetriever(_Retriever):
     """Documents of a store by words (BM25); the best has score 1."""
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
-    def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
-        return self._found(filters, top_k, query=query, vector_weight=0)
-
-    run_async = in_thread(run)
+    kind: ClassVar = {"duplicates": True, "vector_weight": 0}
 
 
 @component
@@ -323,14 +303,8 @@ class RagPgPassageRetriever(_Retriever):
     """Passages of a collection, however it was filled: a Document is a chunk, its id the chunk's;
     its meta have what a citation needs (`hit_metadata`)."""
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
-    def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
-        hits = self._hits(filters, top_k, query=query)
-        return {
-            "documents": [
-                Document(id=str(h.chunk_id), content=h.content, meta=hit_metadata(h), score=h.score)
-                for h in hits
-            ]
-        }
+    kind: ClassVar = {}
 
-    run_async = in_thread(run)
+    def _made(self, hit: Hit) -> Document:
+        [(key, text, meta, score)] = frameworks.passages([hit])
+        return Document(id=key, content=text, meta=meta, score=score)

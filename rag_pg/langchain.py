@@ -10,18 +10,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rag_pg import frameworks
 from rag_pg.client import Collection, Rag
 from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
-from rag_pg.frameworks import (
-    ForeignEmbedder,
-    environment_client,
-    hit_metadata,
-    model_name,
-    without_between,
-)
-from rag_pg.types import Document as StoredDocument
-from rag_pg.types import Hit
 
 with extra("langchain", "rag_pg.langchain needs", InvalidInput):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -50,11 +42,11 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         embedding: Embeddings | None = None,
         **options: Any,
     ) -> None:
-        rag = rag or environment_client()
+        rag = rag or frameworks.environment_client()
         if embedding is not None:
-            name = options.pop("model", None) or model_name("langchain", embedding)
-            queries, documents = embedding.embed_query, embedding.embed_documents
-            options["embedder"] = ForeignEmbedder(name, queries, documents)
+            name = options.pop("model", None) or frameworks.model_name("langchain", embedding)
+            calls = embedding.embed_query, embedding.embed_documents
+            options["embedder"] = frameworks.ForeignEmbedder(name, *calls)
         self._embedding = embedding
         self.collection: Collection = rag.collection(collection_name, **options)
 
@@ -90,14 +82,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         texts = [*texts]
         keys = [key or str(uuid.uuid4()) for key in (ids or [None] * len(texts))]
         given = zip(keys, texts, metadatas or [{}] * len(texts), strict=True)
-        rows = {key: {"uri": key, "content": text, "metadata": meta} for key, text, meta in given}
-        if rows and self._embedding is not None:
-            written = [str(row["content"]) for row in rows.values()]
-            vectors = self.collection.embedder.embed_documents(written)
-            for row, vector in zip(rows.values(), vectors, strict=True):
-                row["embedding"] = vector
-        if rows:
-            self.collection.add_chunks(rows.values(), **options)
+        rows = [{"uri": key, "content": text, "metadata": meta} for key, text, meta in given]
+        frameworks.put(self.collection, rows, embed=self._embedding is not None, **options)
         return keys
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
@@ -110,7 +96,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
 
     def _find(self, k: int, *, filter: Any = None, **options: Any) -> list[tuple[Document, float]]:
         chosen = {"duplicates": True, **options}  # a store leaves no equal texts out
-        hits = self.collection.search(limit=k, filter=without_between(filter), **chosen)
+        chosen["filter"] = frameworks.without_between(filter)
+        hits = self.collection.search(limit=k, **chosen)
         return [(_document(hit), hit.score) for hit in hits]
 
     def similarity_search_with_score(
@@ -143,7 +130,7 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         return lambda score: min(1.0, max(0.0, score))
 
 
-def _document(found: Hit | StoredDocument) -> Document:
+def _document(found: frameworks.Found) -> Document:
     return Document(id=found.uri, page_content=found.content, metadata=dict(found.metadata))
 
 
@@ -168,7 +155,5 @@ class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
         **options: Any,
     ) -> list[Document]:
         hits = self.collection.search(query, limit=k or self.k, **{**self.options, **options})
-        return [
-            Document(id=str(hit.chunk_id), page_content=hit.content, metadata=hit_metadata(hit))
-            for hit in hits
-        ]
+        found = frameworks.passages(hits)
+        return [Document(id=key, page_content=text, metadata=meta) for key, text, meta, _ in found]

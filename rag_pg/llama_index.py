@@ -6,72 +6,51 @@ A node of the store is a document of rag_pg with one chunk; its id is the uri. I
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+from rag_pg import frameworks
 from rag_pg.client import Collection, Rag
 from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
-from rag_pg.frameworks import (
-    environment_client,
-    field_path,
-    hit_metadata,
-    in_thread,
-    substring_pattern,
-)
 
 with extra("llama-index", "rag_pg.llama_index needs", InvalidInput):
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.bridge.pydantic import PrivateAttr
-    from llama_index.core.schema import (
-        BaseNode,
-        MetadataMode,
-        NodeWithScore,
-        QueryBundle,
-        TextNode,
-    )
-    from llama_index.core.vector_stores.types import (
-        BasePydanticVectorStore,
-        FilterCondition,
-        MetadataFilter,
-        MetadataFilters,
-        VectorStoreQuery,
-        VectorStoreQueryResult,
-    )
-    from llama_index.core.vector_stores.types import FilterOperator as Op
-    from llama_index.core.vector_stores.types import VectorStoreQueryMode as Mode
+    from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+    from llama_index.core.vector_stores import types
     from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
-PLAIN = {
+Ids = list[str] | None
+Filters: TypeAlias = "types.MetadataFilters | None"
+Op, Mode = types.FilterOperator, types.VectorStoreQueryMode
+OPERATORS = {
     Op.EQ: "$eq", Op.NE: "$ne", Op.GT: "$gt", Op.GTE: "$gte", Op.LT: "$lt", Op.LTE: "$lte",
     Op.IN: "$in", Op.NIN: "$nin", Op.ANY: "$in", Op.CONTAINS: "$contains",
+    Op.TEXT_MATCH: "$like", Op.TEXT_MATCH_INSENSITIVE: "$ilike",
 }  # fmt: skip
 WORDS, VECTORS = {Mode.SPARSE, Mode.TEXT_SEARCH}, {Mode.DEFAULT, Mode.MMR}
 BOTH = {Mode.HYBRID, Mode.SEMANTIC_HYBRID}
 
 
-def translate(filters: MetadataFilters | MetadataFilter) -> dict[str, Any]:
+def translate(filters: types.MetadataFilters | types.MetadataFilter) -> dict[str, Any]:
     """Return a filter as one of rag_pg. Raises: InvalidInput (an operator that it has not)."""
-    if isinstance(filters, MetadataFilters):
-        parts = [translate(one) for one in filters.filters]
-        if filters.condition == FilterCondition.NOT:
-            return {"$not": {"$and": parts}}
-        return {"$or" if filters.condition == FilterCondition.OR else "$and": parts}
-    key, operator, value = field_path(filters.key), filters.operator, filters.value
-    if operator in PLAIN:
-        return {key: {PLAIN[operator]: value}}
+    if isinstance(filters, types.MetadataFilters):
+        how = filters.condition or types.FilterCondition.AND
+        return frameworks.combined(how.value, map(translate, filters.filters))
+    key, operator, value = frameworks.field_path(filters.key), filters.operator, filters.value
     if operator == Op.ALL:
         return {"$and": [{key: {"$contains": [one]}} for one in value]}
-    if operator == Op.TEXT_MATCH:
-        return {key: {"$like": substring_pattern(str(value))}}
-    if operator == Op.TEXT_MATCH_INSENSITIVE:
-        return {key: {"$ilike": substring_pattern(str(value))}}
     if operator == Op.IS_EMPTY:
         return {"$or": [{key: {"$exists": False}}, {key: {"$in": [None, [], ""]}}]}
-    raise InvalidInput(f"rag_pg has no filter operator for {operator}")
+    if operator not in OPERATORS:
+        raise InvalidInput(f"rag_pg has no filter operator for {operator}")
+    if operator in (Op.TEXT_MATCH, Op.TEXT_MATCH_INSENSITIVE):
+        value = frameworks.substring_pattern(str(value))
+    return {key: {OPERATORS[operator]: value}}
 
 
-class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
+class RagPgVectorStore(types.BasePydanticVectorStore):  # type: ignore[misc]
     """A collection whose documents are LlamaIndex's nodes, with the vectors that they bring.
 
     Args:
@@ -84,23 +63,16 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
 
     stores_text: bool = True
     collection_name: str
-    dimensions: int
-    model: str
-    _docs: Any = PrivateAttr()
+    dimensions: int = 1536
+    model: str = "llamaindex"
+    _docs: Collection = PrivateAttr()
 
     def __init__(
-        self,
-        collection_name: str = "llamaindex",
-        *,
-        rag: Rag | None = None,
-        dimensions: int = 1536,
-        model: str = "llamaindex",
-        **fields: Any,
+        self, collection_name: str = "llamaindex", *, rag: Rag | None = None, **fields: Any
     ) -> None:
-        own = {"collection_name": collection_name, "dimensions": dimensions, "model": model}
-        super().__init__(**own, **fields)
-        rag = rag or environment_client()
-        self._docs = rag.collection(collection_name, dimensions=dimensions, model=model)
+        super().__init__(collection_name=collection_name, **fields)
+        rag = rag or frameworks.environment_client()
+        self._docs = rag.collection(collection_name, dimensions=self.dimensions, model=self.model)
 
     @classmethod
     def class_name(cls) -> str:
@@ -108,48 +80,29 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
 
     @property
     def client(self) -> Collection:
-        found: Collection = self._docs
-        return found
+        return self._docs
 
     def add(self, nodes: Sequence[BaseNode], **options: Any) -> list[str]:
         """Put nodes with their embeddings; one that is there is replaced. options: of
         `Collection.add_chunks`."""
-        rows = {
-            node.node_id: {
-                "uri": node.node_id,
-                "content": node.get_content(metadata_mode=MetadataMode.NONE),
-                "embedding": node.get_embedding(),
-                "metadata": node_to_metadata_dict(node, remove_text=True),
-            }
-            for node in nodes
-        }
-        if rows:
-            self._docs.add_chunks(rows.values(), **options)
+        frameworks.put(self._docs, map(_row, nodes), **options)
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **_: Any) -> None:
         self._docs.delete(filter={"ref_doc_id": ref_doc_id})
 
-    def delete_nodes(
-        self,
-        node_ids: list[str] | None = None,
-        filters: MetadataFilters | None = None,
-        **_: Any,
-    ) -> None:
+    def delete_nodes(self, node_ids: Ids = None, filters: Filters = None, **_: Any) -> None:
         """Delete the nodes that are among the ids and pass the filters; without both, none."""
         if wanted := _filter(node_ids, filters):
             self._docs.delete(filter=wanted)
 
-    def get_nodes(
-        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
-    ) -> list[BaseNode]:
-        found = self._docs.list(filter=_filter(node_ids, filters), content=True)
-        return [_node(one.uri, one.content, one.metadata) for one in found]
+    def get_nodes(self, node_ids: Ids = None, filters: Filters = None) -> list[BaseNode]:
+        return [*map(_node, self._docs.list(filter=_filter(node_ids, filters), content=True))]
 
     def clear(self) -> None:
         self._docs.delete(everything=True)
 
-    def query(self, query: VectorStoreQuery, **options: Any) -> VectorStoreQueryResult:
+    def query(self, query: types.VectorStoreQuery, **options: Any) -> types.VectorStoreQueryResult:
         """Search; options are those of `Collection.search`.
         Raises: InvalidInput (a mode of other stores), InvalidQuery."""
         mode = query.mode
@@ -171,35 +124,35 @@ class RagPgVectorStore(BasePydanticVectorStore):  # type: ignore[misc]
             filter=_filter(query.node_ids, query.filters, query.doc_ids),
             **{"duplicates": True, **({"vector_weight": 0} if mode in WORDS else {}), **options},
         )
-        return VectorStoreQueryResult(
-            nodes=[_node(hit.uri, hit.content, hit.metadata) for hit in hits],
-            similarities=[hit.score for hit in hits],
-            ids=[hit.uri for hit in hits],
-        )
+        scores, ids = [hit.score for hit in hits], [hit.uri for hit in hits]
+        return types.VectorStoreQueryResult([*map(_node, hits)], scores, ids)
 
-    async_add = in_thread(add)
-    adelete = in_thread(delete)
-    adelete_nodes = in_thread(delete_nodes)
-    aget_nodes = in_thread(get_nodes)
-    aclear = in_thread(clear)
-    aquery = in_thread(query)
+    async_add = frameworks.in_thread(add)
+    adelete = frameworks.in_thread(delete)
+    adelete_nodes = frameworks.in_thread(delete_nodes)
+    aget_nodes = frameworks.in_thread(get_nodes)
+    aclear = frameworks.in_thread(clear)
+    aquery = frameworks.in_thread(query)
 
 
-def _filter(
-    node_ids: Sequence[str] | None,
-    filters: MetadataFilters | None,
-    doc_ids: Sequence[str] | None = None,
-) -> dict[str, Any] | None:
+def _filter(node_ids: Ids, filters: Filters, doc_ids: Ids = None) -> dict[str, Any] | None:
     parts: list[dict[str, Any]] = [{"$uri": {"$in": [*node_ids]}}] if node_ids else []
     parts += [{"ref_doc_id": {"$in": [*doc_ids]}}] if doc_ids else []
     parts += [translate(filters)] if filters and filters.filters else []
     return {"$and": parts} if parts else None
 
 
-def _node(uri: str, content: str, metadata: Mapping[str, Any]) -> BaseNode:
+def _row(node: BaseNode) -> dict[str, Any]:
+    metadata = node_to_metadata_dict(node, remove_text=True)
+    row = {"uri": node.node_id, "content": node.get_content(), "metadata": metadata}
+    return {**row, "embedding": node.get_embedding()}
+
+
+def _node(found: frameworks.Found) -> BaseNode:
+    metadata = dict(found.metadata)
     if "_node_content" in metadata:
-        return metadata_dict_to_node(dict(metadata), text=content)
-    return TextNode(id_=uri, text=content, metadata=dict(metadata))  # from elsewhere, as adopted
+        return metadata_dict_to_node(metadata, text=found.content)
+    return TextNode(id_=found.uri, text=found.content, metadata=metadata)  # adopted
 
 
 class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
@@ -214,22 +167,13 @@ class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self.collection.search(
-            query_bundle.query_str, limit=self.similarity_top_k, **self.options
-        )
         quiet = ["chunk_id", "document_id", "score", "uri"]  # no model needs to read them
+        keys = {"excluded_llm_metadata_keys": quiet, "excluded_embed_metadata_keys": quiet}
+        text, limit = query_bundle.query_str, self.similarity_top_k
+        found = frameworks.passages(self.collection.search(text, limit=limit, **self.options))
         return [
-            NodeWithScore(
-                score=hit.score,
-                node=TextNode(
-                    id_=str(hit.chunk_id),
-                    text=hit.content,
-                    metadata=hit_metadata(hit),
-                    excluded_llm_metadata_keys=quiet,
-                    excluded_embed_metadata_keys=quiet,
-                ),
-            )
-            for hit in hits
+            NodeWithScore(node=TextNode(id_=key, text=text, metadata=meta, **keys), score=score)
+            for key, text, meta, score in found
         ]
 
-    _aretrieve = in_thread(_retrieve)
+    _aretrieve = frameworks.in_thread(_retrieve)

@@ -204,7 +204,7 @@ def test_a_pipeline_is_serialised_without_the_address_of_the_database(
     again = Pipeline.loads(text, allowed_modules=["rag_pg.haystack"])
     made = again.get_component("retriever")
     assert made.to_dict() == retriever.to_dict()
-    monkeypatch.setattr("rag_pg.haystack.environment_client", lambda: rag)
+    monkeypatch.setattr("rag_pg.frameworks.environment_client", lambda: rag)
     result = again.run({"retriever": {"query": "fox", "query_embedding": FOX}})
     assert ids(result["retriever"]) == ["a"]
 

@@ -278,7 +278,7 @@ def test_it_is_the_store_of_an_index(rag: Rag) -> None:
 def test_it_is_serialised_without_the_address_of_the_database(
     store: RagPgVectorStore, rag: Rag, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_pg.llama_index.environment_client", lambda: rag)
+    monkeypatch.setattr("rag_pg.frameworks.environment_client", lambda: rag)
     text = store.to_json()
     assert "postgresql" not in text
     again = RagPgVectorStore.from_json(text)
