@@ -193,13 +193,13 @@ STORES := .venv-stores
 test-stores: # locations in S3 (moto's server) and SFTP (paramiko's), in an environment of their own
 	@test -x $(STORES)/bin/python || $(PYTHON) -m venv $(STORES)
 	@$(STORES)/bin/python -m pip --quiet --quiet install -e ".[embedded,onnx,files,sources,unit]" "moto[server]" s3fs paramiko
-	$(STORES)/bin/pytest tests/locations/test_stores.py
+	$(STORES)/bin/pytest tests/locations/test_stores.py tests/locations/test_killed_sync.py -k "stores or s3"
 
 test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py
 
 test-killed: $(VENV)/.test ## each call (or CALL) killed before each of its statements, and done again
-	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py tests/locations/test_killed_sync.py
 
 stress-keyword: $(VENV)/.test # 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py

@@ -4,9 +4,7 @@ A program is forked from one that has imported everything, and kills itself befo
 n-th statement. Few n of each call are tried here, all of them by make test-killed.
 """
 
-import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,50 +12,12 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
-from paths import SUPPORT
+from killing import end_leases, final, program_of, run, seen
 from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
 from rag_pg.db import schema
 from rag_pg.ingest import export_collection
-
-# For each line (call, dsn, folder, n) a child does the call; the number of its statements, or
-# nothing when it was killed, is written.
-PROGRAM = f"""
-import itertools, json, os, signal, sys
-sys.path[:0] = [{str(SUPPORT)!r}, {str(Path(__file__).parent)!r}]
-import psycopg
-from test_killed import CALLS, open_rag
-
-counter = itertools.count(1)
-count = 0
-
-
-def counted(send, last):
-    def call(*arguments, **options):
-        global count
-        count = next(counter)
-        if count == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return send(*arguments, **options)
-
-    return call
-
-
-for line in sys.stdin:
-    name, dsn, folder, last = json.loads(line)
-    if child := os.fork():
-        os.waitpid(child, 0)
-        print(json.dumps(""), flush=True)
-        continue
-    for kind, method in (
-        (psycopg.Cursor, "execute"), (psycopg.Cursor, "copy"), (psycopg.Connection, "commit"),
-    ):
-        setattr(kind, method, counted(getattr(kind, method), last))
-    CALLS[name](dsn, folder)
-    print(json.dumps(count), end=" ", flush=True)
-    os._exit(0)
-"""
 
 
 def open_rag(dsn: str, folder: str) -> Rag:
@@ -145,20 +105,8 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def program() -> Iterator["subprocess.Popen[str]"]:
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as opened:
+    with program_of(__file__) as opened:
         yield opened
-        opened.stdin.close()  # type: ignore[union-attr]
-
-
-def run(program: "subprocess.Popen[str]", call: str, dsn: str, folder: Path, last: int) -> int:
-    """Run a call until its statement `last`; return how many it sent, 0 where it was killed."""
-    assert program.stdin is not None and program.stdout is not None
-    program.stdin.write(json.dumps([call, dsn, str(folder), last]) + "\n")
-    program.stdin.flush()
-    told = program.stdout.readline().split(" ")
-    return int(told[0]) if len(told) > 1 else 0
 
 
 @pytest.fixture(scope="module")
@@ -169,39 +117,6 @@ def filled(new_database: Any, template: str, tmp_path_factory: Any) -> str:
     write(folder, OLD)
     add(dsn, str(folder))
     return str(conninfo_to_dict(dsn)["dbname"])
-
-
-SEEN = """
-SELECT d.uri, d.content, d.indexed_version = d.version AS current,
-    array_agg(c.content ORDER BY c.ordinal) FILTER (WHERE c.chunk_id IS NOT NULL) AS chunks
-FROM rag.documents AS d JOIN rag.collections AS k USING (collection_id)
-LEFT JOIN rag.chunks AS c USING (collection_id, document_id)
-WHERE k.dropped_at IS NULL GROUP BY 1, 2, 3 ORDER BY 1"""
-VECTORS = """
-SELECT count(*), count(e.chunk_id), max(s.model) FROM rag.collections AS k
-JOIN rag.chunks AS c USING (collection_id)
-JOIN rag.spaces AS s ON s.collection_id = k.collection_id AND s.state = 'active'
-LEFT JOIN rag.embeddings AS e ON e.space_id = s.space_id AND e.chunk_id = c.chunk_id
-WHERE k.dropped_at IS NULL"""
-
-
-ENRICHED = """
-SELECT c.metadata, c.context IS NOT NULL, c.context_source IS NOT NULL, count(*)
-FROM rag.chunks AS c JOIN rag.collections AS k USING (collection_id)
-WHERE k.dropped_at IS NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
-
-
-def seen(dsn: str) -> list[Any]:
-    with psycopg.connect(dsn) as connection:
-        return connection.execute(SEEN).fetchall()
-
-
-def final(dsn: str) -> list[Any]:
-    """What is there in the end, without what depends on the way."""
-    with psycopg.connect(dsn) as connection:
-        jobs = connection.execute("SELECT count(*) FROM rag.jobs").fetchall()
-        enriched = connection.execute(ENRICHED).fetchall()
-        return [*seen(dsn), *connection.execute(VECTORS).fetchall(), *enriched, *jobs]
 
 
 class Trial:
@@ -234,10 +149,10 @@ def kill_and_heal(call: str, prepare: Prepare, program: Any, last: int) -> list[
         if current and not uri.startswith("ready/"):
             assert content in texts, uri
             assert set(" ".join(chunks).split()) == set(content.split()), uri
-    with psycopg.connect(trial.dsn, autocommit=True) as connection:
+    with psycopg.connect(trial.dsn) as connection:
         for row in connection.execute("SELECT status, remedy, detail FROM rag.doctor()"):
             assert row[0] == "ok" or row[1], row
-        connection.execute("UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL")
+    end_leases(trial.dsn)
     CALLS[call](trial.dsn, str(trial.folder))
     with psycopg.connect(trial.dsn, autocommit=True) as connection:
         statuses = connection.execute("SELECT DISTINCT status FROM rag.doctor()").fetchall()

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
+from locations.repositories import git
 
 from rag_pg import InvalidInput, LocationUnavailable, Rag
 from rag_pg.client import Collection
 from rag_pg.locations import Limits, Network
 from rag_pg.locations.git import Repository
 from rag_pg.types import Loaded, Unchanged
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    done = subprocess.run(
-        ["git", "-C", str(folder), *identity, *arguments],
-        check=True, capture_output=True, text=True, env=environment,
-    )  # fmt: skip
-    return done.stdout.strip()
 
 
 @pytest.fixture

@@ -7,24 +7,20 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from locations.buckets import NEEDS_MOTO, SECRET, bucket
 
 from rag_pg import LocationUnavailable, Rag
 from rag_pg.client import Collection
 from rag_pg.threads import start_thread
 
 pytestmark = [
-    pytest.mark.skipif(
-        any(find_spec(name) is None for name in ("moto", "s3fs", "paramiko", "flask")),
-        reason="no engine: make test-stores installs the servers",
-    ),
+    NEEDS_MOTO,
     pytest.mark.filterwarnings("default"),
 ]
-SECRET = "hunter2-of-the-store"
 
 
 @pytest.fixture
@@ -49,25 +45,12 @@ def assert_never_told(rag: Rag, text: str) -> None:
             assert not any(SECRET in row for (row,) in rows), table
 
 
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    import fsspec
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
-    with suppress(FileExistsError):
-        store.mkdir("handbook")
-    for name in ("a.md", "sub/b.html", "c.txt"):
-        store.pipe_file(f"handbook/docs/{name}", f"<p>The garage opens at {name}.</p>".encode())
-    yield store
-    server.stop()
+@pytest.fixture(name="bucket")
+def filled_bucket() -> Iterator[Any]:
+    with bucket("handbook") as (store, _):
+        for name in ("a.md", "sub/b.html", "c.txt"):
+            store.pipe_file(f"handbook/docs/{name}", f"<p>The garage opens at {name}.</p>".encode())
+        yield store
 
 
 def test_a_prefix_of_s3(
