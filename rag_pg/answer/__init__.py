@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rag_pg.answer.llm_relevance import judgement_messages as judgement_messages
     from rag_pg.answer.llm_relevance import read_judgement as read_judgement
     from rag_pg.answer.llm_relevance import shown_texts as shown_texts
+    from rag_pg.answer.options import CALLERS_OPTIONS as CALLERS_OPTIONS
     from rag_pg.answer.options import AskOptions as AskOptions
     from rag_pg.answer.options import read_request as read_request
     from rag_pg.answer.passage_scores import Evidence as Evidence
@@ -59,7 +60,7 @@ _NAMES = {
         "read_judgement",
         "shown_texts",
     ],
-    "options": ["AskOptions", "read_request"],
+    "options": ["CALLERS_OPTIONS", "AskOptions", "read_request"],
     "question": ["PASSAGES"],
     "statements": ["read_statements"],
     "strategy": [

@@ -32,7 +32,7 @@ class AskOptions(SearchOptions, total=False):
 
 WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
 # What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
-_CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
+CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
     "llm",
     "helper_llm",
     "rerank",
@@ -49,7 +49,7 @@ def read_request(asked: Mapping[str, Any]) -> AskOptions:
     given = {name: value for name, value in asked["options"].items() if value is not None}
     if "result_offset" in given:
         given["offset"] = given.pop("result_offset")
-    check_names(given, known=_CALLERS_OPTIONS, call="rag.ask")
+    check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
     given |= {"limit": asked["limit"], "filter": asked["filter"], "views": False}
     given.setdefault("timeout", WAITED * asked["timeout"])
     return cast(AskOptions, given)

@@ -10,8 +10,10 @@ import pytest
 from http_service import app_over, request, with_service
 
 from rag_pg import Rag
+from rag_pg.answer import CALLERS_OPTIONS
+from rag_pg.search import SearchOptions
 from rag_pg.server.http.service import answered
-from rag_pg.server.http.shapes import Statement
+from rag_pg.server.http.shapes import AskBody, SearchBody
 from rag_pg.types import StatementOptions, to_json
 
 
@@ -23,7 +25,12 @@ def events(text: str) -> list[tuple[str, Any]]:
 
 
 def test_the_options_of_a_search_are_those_of_the_client() -> None:
-    assert Statement.model_fields.keys() - {"collection"} == StatementOptions.__optional_keys__
+    asked = AskBody.model_fields.keys() - {"collection", "question", "stream", "rerank"}
+    assert asked == CALLERS_OPTIONS
+    searched = SearchBody.model_fields.keys() - {"collection", "query"}
+    assert searched > StatementOptions.__optional_keys__
+    of_a_call = SearchOptions.__optional_keys__ | {"max_tokens", "max_cost"}
+    assert searched == of_a_call - {"rerank_timeout", "helper_llm", "now"}  # not for who asks
 
 
 def test_a_search_gives_the_hits_of_the_client(filled: Rag) -> None:

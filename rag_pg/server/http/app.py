@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from rag_pg.client import AsyncRag
 from rag_pg.config import Settings
-from rag_pg.server.http import asking, documents, openai, operation, others
+from rag_pg.server.http import asking, calls, documents, health, openai, others
 from rag_pg.server.http.guard import Guard
 from rag_pg.server.http.mcp import PATH, McpDoor
 from rag_pg.server.http.problem import PROBLEM_SCHEMA, add_problems
@@ -48,10 +48,8 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
         redoc_url=None,
     )
     app.state.service = service
-    for routes in (operation.probes, asking.routes, documents.routes, operation.routes):
-        app.include_router(routes)
-    for routes in (operation.quality, openai.routes, others.routes):
-        app.include_router(routes)
+    for part in (health, asking, documents, calls, openai, others):
+        app.include_router(part.routes)
     app.router.routes.append(Route(PATH, McpDoor()))
     page = StaticFiles(directory=PAGE, html=True)
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes

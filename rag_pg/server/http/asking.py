@@ -1,4 +1,4 @@
-"""Searching and asking: POST /search, /why_not, /ask; GET /facets, /fields, /around."""
+"""Searching and asking: POST /search and /ask."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from rag_pg.server.http.calls import add_calls
 from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.service import Asked, answered, needs
+from rag_pg.server.http.service import Asked, answered, last_answer, needs
 from rag_pg.server.http.shapes import AskBody, SearchBody, SearchResult
-from rag_pg.types import Answer, Event, Hits, to_json
+from rag_pg.types import Answer, Event, to_json
 
 routes = APIRouter(tags=["search"], responses=PROBLEMS, dependencies=[needs("read")])
 STREAM: dict[int | str, dict[str, Any]] = {
@@ -29,22 +28,9 @@ STREAM: dict[int | str, dict[str, Any]] = {
 @routes.post("/search", response_model=SearchResult)
 async def search(call: Asked, body: SearchBody) -> Response:
     """The passages that best answer a query, best first."""
-    docs = await call.collection(body.collection)
-    hits: Hits = await call.until_gone(docs.search(body.query, **call.options(body, "query")))
-    skipped = sorted(hits.skipped)
-    result = SearchResult(hits=[*hits], skipped=skipped, **{
-        name: getattr(hits, name)
-        for name in ("notes", "method", "seconds", "question", "steps", "usage", "cost", "cached")
-    })  # fmt: skip
-    return answered(result)
-
-
-add_calls(routes, {
-    "POST /why_not": "docs.chunks.why_not",
-    "GET /around": "docs.chunks.around",
-    "GET /facets": "docs.metadata.facets",
-    "GET /fields": "docs.metadata.describe -sample_size",
-})  # fmt: skip
+    hits = await call.search(body.collection, body.query, **call.options(body, "query"))
+    told = {name: getattr(hits, name, None) for name in SearchResult.model_fields}
+    return answered(told | {"hits": [*hits], "skipped": sorted(hits.skipped)})
 
 
 @routes.post("/ask", response_model=Answer, responses=STREAM, dependencies=[needs("ask")])
@@ -52,9 +38,10 @@ async def ask(call: Asked, body: AskBody) -> Response:
     """An answer from the documents, with citations, or that they do not answer."""
     docs = await call.collection(body.collection)
     options = call.options(body, "question", "stream")
-    if not body.stream:
-        return answered(await call.in_turn(lambda: docs.ask(body.question, **options)))
-    return await call.stream(_told(call.events(docs, body.question, options)), _failed)
+    events = call.events(docs, body.question, options)
+    if body.stream:
+        return await call.stream(_told(events), _failed)
+    return answered(await call.until_gone(last_answer(events)))
 
 
 async def _told(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
@@ -67,6 +54,3 @@ async def _told(events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, No
 
 def _failed(exc: Exception) -> bytes:
     return event(problem_of(exc), "error")
-
-
-add_calls(routes, {"POST /feedback": "docs.answers.feedback"}, dependencies=[needs("ask")])

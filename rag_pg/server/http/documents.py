@@ -1,4 +1,4 @@
-"""Documents and collections: listed, put, uploaded, read, deleted; their versions.
+"""Documents and collections: listed, put, uploaded, read.
 
 A document is named by the parameter `uri`: uris hold slashes, dots and URLs, which proxies rewrite
 in paths.
@@ -15,19 +15,17 @@ from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.load import load_bytes
-from rag_pg.server.http.calls import add_calls
 from rag_pg.server.http.problem import PROBLEMS
 from rag_pg.server.http.service import Asked, answered, needs, parsed
 from rag_pg.server.http.shapes import (
     CollectionBody,
     CollectionRow,
-    Count,
     DocumentBody,
     DocumentPage,
     DocumentRow,
     row_of,
 )
-from rag_pg.types import AddReport, Chunk, CollectionInfo, LoadFailure
+from rag_pg.types import AddReport, CollectionInfo, LoadFailure
 
 routes = APIRouter(tags=["documents"], responses=PROBLEMS, dependencies=[needs("read")])
 WRITES = [needs("write")]
@@ -102,12 +100,6 @@ async def put_document(
     return answered(report)
 
 
-@routes.delete("/documents", response_model=Count, dependencies=WRITES)
-async def delete_document(call: Asked, collection: str, uri: str) -> Response:
-    """Delete a document; count is 0 where there was none."""
-    return answered(Count(count=await (await call.collection(collection)).delete(uri)))
-
-
 @routes.get("/documents/original", response_class=Response, responses=FILE)
 async def original(call: Asked, collection: str, uri: str) -> Response:
     """The file that a document was made from, where it is kept."""
@@ -121,18 +113,6 @@ async def original(call: Asked, collection: str, uri: str) -> Response:
         "X-Frame-Options": "SAMEORIGIN",
     }
     return Response(found.data, headers=headers, media_type=media_type)
-
-
-@routes.get("/documents/chunks", response_model=list[Chunk])
-async def chunks(call: Asked, collection: str, uri: str) -> Response:
-    """The chunks of a document, in their order."""
-    return answered(await (await call.collection(collection)).chunks.list(uri))
-
-
-add_calls(routes, {
-    "GET /documents/versions": "docs.versions.list",
-    "GET /documents/difference": "docs.versions.diff",
-})  # fmt: skip
 
 
 @routes.post("/uploads", response_model=AddReport, dependencies=WRITES)

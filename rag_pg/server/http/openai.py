@@ -10,9 +10,8 @@ import json
 import re
 import time
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -27,8 +26,8 @@ from rag_pg.providers import embed_documents, embed_queries
 from rag_pg.search import accounted
 from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.service import Asked, Call, answered, needs
-from rag_pg.types import Answer, Message
+from rag_pg.server.http.service import Asked, Call, answered, last_answer, needs
+from rag_pg.types import Answer, Event, Hit, Message
 
 routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS, dependencies=[needs("read")])
 PREFIX = "rag:"
@@ -38,6 +37,7 @@ TITLE_LENGTH = 60
 TASK = re.compile(r'\s*### Task:.*\{\s*"(title|tags|follow_ups|queries|text)"', re.DOTALL)
 FIRST_TURN = re.compile(r"(?:### Chat History:|<chat_history>)\s*USER:([^\n]*)", re.IGNORECASE)
 DONE = b"data: [DONE]\n\n"
+COMPARISONS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 
 
 class Part(BaseModel):
@@ -105,27 +105,23 @@ async def chat_completions(call: Asked, body: ChatBody) -> Response:
     if not turns or turns[-1].role != "user":
         raise InvalidInput("the last message has to be that of the user")
     question = turns[-1].text
-    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.model}
-    with_usage = body.stream_options is not None and body.stream_options.include_usage
-    opened, options = await _model(call, body.model)
+    docs, options = await _model(call, body.model)
     options["history"] = [{"role": one.role, "content": one.text} for one in turns[:-1]]
-    answer = await _task(call, opened, question)
-    docs = opened if answer is None else None
+    reply = task_reply(question)
+    events = (
+        call.events(docs, question, options)
+        if reply is None
+        else _task(call, docs, question, reply)
+    )
+    completion = Completion(call, docs.name, body)
     if body.stream:
-        pieces = _chunks(call, docs, question, options, answer, head, with_usage)
-        return await call.stream(pieces, _failed)
-    if docs is not None:
-        answer = await call.in_turn(partial(docs.ask, question, **options))
-    assert answer is not None
-    message = {
-        "role": "assistant",
-        "content": _whole(call, answer),
-        "refusal": None,
-        "annotations": _annotations(call, docs, answer),
-    }
+        return await call.stream(completion.chunks(events), _failed)
+    answer = await call.until_gone(last_answer(events))
+    shown = {"role": "assistant", "content": completion.text(answer), "refusal": None}
+    message = shown | {"annotations": completion.annotations(answer)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     whole = {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
-    return answered(head | whole)
+    return answered(completion.head | whole)
 
 
 @routes.post("/embeddings", response_model=dict[str, Any])
@@ -142,12 +138,13 @@ async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
     embed = embed_queries if body.input_type == "query" else embed_documents
     vectors = await call.until_gone(call.rag.run(embed, embedder, texts))
     tokens = sum(await call.rag.run(embedder.count_tokens, texts))
-    data = []
-    for index, vector in enumerate(np.asarray(vectors, "<f4")):
-        as_text = body.encoding_format == "base64"
-        shown = base64.b64encode(vector.tobytes()).decode() if as_text else vector.tolist()
-        data.append({"object": "embedding", "index": index, "embedding": shown})
     await call.spend(tokens)
+    as_text = body.encoding_format == "base64"
+    shown = [
+        base64.b64encode(one.tobytes()).decode() if as_text else one.tolist()
+        for one in np.asarray(vectors, "<f4")
+    ]
+    data = [{"object": "embedding", "index": n, "embedding": one} for n, one in enumerate(shown)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return answered({"object": "list", "model": body.model, "data": data, "usage": usage})
 
@@ -155,12 +152,10 @@ async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
 @routes.post("/vector_stores/{collection}/search", response_model=dict[str, Any])
 async def search_vector_store(call: Asked, collection: str, body: StoreSearchBody) -> Response:
     """A search in OpenAI's protocol for vector stores."""
-    docs = await call.collection(collection)
     query = body.query if isinstance(body.query, str) else " ".join(body.query)
     limit = 10 if body.max_num_results is None else body.max_num_results
     wanted = None if body.filters is None else _filter(body.filters)
-    hits = await call.until_gone(docs.search(query, limit=limit, filter=wanted))
-    least = (body.ranking_options or Ranking()).score_threshold or 0.0
+    hits = await call.search(collection, query, limit=limit, filter=wanted)
     data = [
         {
             "file_id": str(hit.document_id),
@@ -169,43 +164,18 @@ async def search_vector_store(call: Asked, collection: str, body: StoreSearchBod
             "attributes": dict(hit.metadata),
             "content": [{"type": "text", "text": hit.content}],
         }
-        for hit in hits
-        if (score := shown_score(hit.score)) >= least
+        for hit, score in scored(hits, (body.ranking_options or Ranking()).score_threshold)
     ]
     page = {"object": "vector_store.search_results.page", "search_query": [query]}
     return answered({**page, "data": data, "has_more": False, "next_page": None})
 
 
-def shown_score(score: float) -> float:
-    """Return a score as protocols want it: 0 to 1."""
-    return max(0.0, min(1.0, score))
-
-
-async def _task(call: Call, docs: AsyncCollection, question: str) -> Answer | None:
-    """Return what answers a task of Open WebUI: the helper model's words where one is set."""
-    reply, helper = task_reply(question), call.rag.sync.models.helper_llm()
-    if reply is None or helper is None:
-        return None if reply is None else Answer(text=reply, found=True)
-
-    def complete() -> Answer:
-        with accounted(call.rag.sync.database, docs.name, "task") as account:
-            asked = [Message(role="user", content=question)]
-            text = account.meter(helper, "helper").complete(asked).text
-        return Answer(text=text, found=True, usage=account.usage, cost=account.cost)
-
-    return await call.in_turn(lambda: call.rag.run(complete))
-
-
-def task_reply(question: str) -> str | None:
-    """Return what answers a task of Open WebUI without a search and without a model; None: it is a
-    question. A title is the beginning of the conversation."""
-    found = TASK.match(question)
-    if not found:
-        return None
-    first = FIRST_TURN.search(question)
-    title = " ".join(first[1].split())[:TITLE_LENGTH] if first else ""
-    empty: dict[str, Any] = {"title": title or "Chat", "text": ""}
-    return json.dumps({found[1]: empty.get(found[1], [])}, ensure_ascii=False)
+def scored(hits: Sequence[Hit], least: float | None) -> Iterator[tuple[Hit, float]]:
+    """Yield hits with their scores as protocols want them, 0 to 1, and no less than this."""
+    for hit in hits:
+        score = max(0.0, min(1.0, hit.score))
+        if score >= (least or 0.0):
+            yield hit, score
 
 
 async def _model(call: Call, model: str) -> tuple[AsyncCollection, dict[str, Any]]:
@@ -220,93 +190,116 @@ async def _model(call: Call, model: str) -> tuple[AsyncCollection, dict[str, Any
         return await call.collection(short), {"strategy": strategy}
 
 
-async def _chunks(
-    call: Call,
-    docs: AsyncCollection | None,
-    question: str,
-    options: dict[str, Any],
-    answer: Answer | None,
-    head: dict[str, Any],
-    with_usage: bool,
-) -> AsyncGenerator[bytes, None]:
-    def chunk(delta: dict[str, Any] | None, finish: str | None = None, **more: Any) -> bytes:
+def task_reply(question: str) -> str | None:
+    """Return what answers a task of Open WebUI without a search and without a model; None: it is a
+    question. A title is the beginning of the conversation."""
+    found = TASK.match(question)
+    if not found:
+        return None
+    first = FIRST_TURN.search(question)
+    title = " ".join(first[1].split())[:TITLE_LENGTH] if first else ""
+    empty: dict[str, Any] = {"title": title or "Chat", "text": ""}
+    return json.dumps({found[1]: empty.get(found[1], [])}, ensure_ascii=False)
+
+
+async def _task(
+    call: Call, docs: AsyncCollection, question: str, reply: str
+) -> AsyncGenerator[Event, None]:
+    """Yield what answers a task: the helper model's words where one is set, else the reply."""
+    helper, database = call.rag.sync.models.helper_llm(), call.rag.sync.database
+
+    def complete() -> Answer:
+        if helper is None:
+            return Answer(text=reply, found=True)
+        with accounted(database, docs.name, "task") as account:
+            asked = [Message(role="user", content=question)]
+            text = account.meter(helper, "helper").complete(asked).text
+        return Answer(text=text, found=True, usage=account.usage, cost=account.cost)
+
+    async with call.service.gate.turn():
+        yield Event(kind="answer", answer=await call.rag.run(complete))
+
+
+class Completion:
+    """What the parts of a chat's answer have in common."""
+
+    def __init__(self, call: Call, collection: str, body: ChatBody) -> None:
+        self._call, self._collection, self._body = call, collection, body
+        made = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time())}
+        self.head: dict[str, Any] = made | {"model": body.model}
+
+    def text(self, answer: Answer) -> str:
+        return answer.markdown() if self._call.service.options.sources else answer.text
+
+    def annotations(self, answer: Answer) -> list[dict[str, Any]]:
+        """Return the sources of an answer, in the order of their numbers. Offsets are of the first
+        statement that cites each, in characters of the content."""
+        noted = [
+            {
+                "url": self._url(one.uri),
+                "title": one.heading or one.title or one.uri,
+                "start_index": one.start or 0,
+                "end_index": one.stop or 0,
+            }
+            for one in answer.sources
+        ]
+        return [{"type": "url_citation", "url_citation": one} for one in noted]
+
+    def _url(self, uri: str) -> str:
+        if uri.startswith(("http://", "https://")):
+            return uri
+        named = urlencode({"collection": self._collection, "uri": uri})
+        return f"{self._call.request.base_url}documents?{named}"
+
+    def _chunk(
+        self, delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any
+    ) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-        choices = [] if delta is None else [choice]
-        return event({**head, "object": "chat.completion.chunk", "choices": choices, **more})
+        chunk = {"object": "chat.completion.chunk", "choices": [choice] if delta else []}
+        return event({**self.head, **chunk, **more})
 
-    def status(told: str, done: bool) -> bytes:
-        data = {"description": told, "done": done}
-        return chunk(None, event={"type": "status", "data": data})
+    def _event(self, kind: str, **data: Any) -> bytes:
+        """What Open WebUI shows beside the text."""
+        return self._chunk(event={"type": kind, "data": data})
 
-    told = ""
-    if docs is not None:
-        async with aclosing(call.events(docs, question, options)) as events:
-            begun = False
+    async def chunks(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+        """Yield the events of an answer as they come."""
+        told, answer, opening = "", None, [self._chunk({"role": "assistant", "content": ""})]
+        async with aclosing(events):
             async for one in events:
-                if not begun:
-                    begun = True
-                    yield chunk({"role": "assistant", "content": ""})
+                if opening:  # not before: what fails then has a status of its own
+                    yield opening.pop()
                 if one.kind == "search":
-                    yield status("searching the documents", False)
+                    yield self._event("status", description="searching the documents", done=False)
                 elif one.kind == "token":
                     told += one.text
-                    yield chunk({"content": one.text})
+                    yield self._chunk({"content": one.text})
                 answer = one.answer or answer
         assert answer is not None
-        yield status(f"answered from {len(answer.sources)} sources", True)
-    else:
-        yield chunk({"role": "assistant", "content": ""})
-    assert answer is not None
-    whole = _whole(call, answer)
-    # What was sent cannot be taken back: the rest, or the whole again where it was changed.
-    rest = whole[len(told) :] if whole.startswith(told) else f"\n\n---\n\n{whole}"
-    if rest:
-        yield chunk({"content": rest})
-    annotations = _annotations(call, docs, answer)
-    for citation, noted in zip(answer.sources, annotations, strict=True):
-        cited = noted["url_citation"]
-        source = {"name": cited["title"], "url": cited["url"]}
-        metadata = [{"source": citation.uri, "name": cited["title"]}]
-        data = {"source": source, "document": [citation.quote], "metadata": metadata}
-        yield chunk(None, event={"type": "source", "data": data})
-    yield chunk({"annotations": annotations}, "stop")
-    if with_usage:
-        yield chunk(None, usage=_usage(answer))
-    yield DONE
+        count = f"answered from {len(answer.sources)} sources"
+        yield self._event("status", description=count, done=True)
+        whole = self.text(answer)
+        # What was sent cannot be taken back: the rest, or the whole again where it was changed.
+        rest = whole[len(told) :] if whole.startswith(told) else f"\n\n---\n\n{whole}"
+        if rest:
+            yield self._chunk({"content": rest})
+        annotations = self.annotations(answer)
+        for citation, noted in zip(answer.sources, annotations, strict=True):
+            name, url = noted["url_citation"]["title"], noted["url_citation"]["url"]
+            yield self._event(
+                "source",
+                source={"name": name, "url": url},
+                document=[citation.quote],
+                metadata=[{"source": citation.uri, "name": name}],
+            )
+        yield self._chunk({"annotations": annotations}, "stop")
+        if self._body.stream_options and self._body.stream_options.include_usage:
+            yield self._chunk(usage=_usage(answer))
+        yield DONE
 
 
 def _failed(exc: Exception) -> bytes:
     return event({"error": problem_of(exc)["error"]}) + DONE
-
-
-def _whole(call: Call, answer: Answer) -> str:
-    return answer.markdown() if call.service.options.sources else answer.text
-
-
-def _annotations(
-    call: Call, docs: AsyncCollection | None, answer: Answer
-) -> Sequence[dict[str, Any]]:
-    """Return the sources of an answer, in the order of their numbers. Offsets are of the first
-    statement that cites each, in characters of the content."""
-
-    def url(uri: str) -> str:
-        if uri.startswith(("http://", "https://")):
-            return uri
-        named = urlencode({"collection": docs.name if docs else "", "uri": uri})
-        return f"{call.request.base_url}documents?{named}"
-
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": url(one.uri),
-                "title": one.heading or one.title or one.uri,
-                "start_index": one.start or 0,
-                "end_index": one.stop or 0,
-            },
-        }
-        for one in answer.sources
-    ]
 
 
 def _usage(answer: Answer) -> dict[str, int]:
@@ -317,14 +310,12 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 def _filter(given: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """Return a filter of OpenAI's as ours. Raises: InvalidInput."""
-    kind = given.get("type")
-    if kind in ("and", "or") and isinstance(given.get("filters"), list) and depth < 20:
-        parts = [_filter(one, depth + 1) for one in given["filters"] if isinstance(one, dict)]
-        if len(parts) == len(given["filters"]):
-            return {f"${kind}": parts}
-    known = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
-    if kind in known and isinstance(given.get("key"), str) and "value" in given:
-        return {given["key"]: {f"${kind}": given["value"]}}
+    match given:
+        case {"type": "and" | "or" as kind, "filters": list(parts)} if depth < 20:
+            if all(isinstance(one, dict) for one in parts):
+                return {f"${kind}": [_filter(one, depth + 1) for one in parts]}
+        case {"type": str(kind), "key": str(key), "value": value} if kind in COMPARISONS:
+            return {key: {f"${kind}": value}}
     raise InvalidInput(
         "a filter is {type, key, value} with type eq, ne, gt, gte, lt, lte, in or nin, or {type,"
         " filters} with type and or or, at most 20 deep"

@@ -4,69 +4,65 @@ external search. Keys of a request that are not known are ignored."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import Account, LLMReranker
-from rag_pg.server.http.openai import shown_score
+from rag_pg.server.http.openai import scored
 from rag_pg.server.http.problem import PROBLEMS
 from rag_pg.server.http.service import Asked, answered, needs
 from rag_pg.text import estimate_tokens
-from rag_pg.types import without_none
 
 routes = APIRouter(tags=["other programs"], responses=PROBLEMS, dependencies=[needs("read")])
 MOST_DOCUMENTS = 1000
-PATTERN = re.compile(r"[\\%_]")
-Condition = Callable[[Any], dict[str, Any]]
-
-
-def _like(before: str, after: str) -> Condition:
-    def condition(value: Any) -> dict[str, Any]:
-        text = PATTERN.sub(r"\\\g<0>", str(value))
-        return {"$ilike": f"{before}{text}{after}"}
-
-    return condition
-
-
-def _is(operator: str) -> Condition:
-    return lambda value: {operator: value}
-
-
-def _listed(operator: str) -> Condition:
-    return lambda value: {operator: value if isinstance(value, list) else str(value).split(",")}
-
-
-EMPTY: list[dict[str, Any]] = [{"$exists": False}, {"$eq": None}, {"$eq": ""}]
+SPECIAL = re.compile(r"[\\%_]")  # of a pattern
+LIKE = {"contains": "%{}%", "not contains": "%{}%", "start with": "{}%", "end with": "%{}"}
 # Those of Dify, but for the two about empty values.
-OPERATORS: dict[str, Condition] = {
-    "contains": _like("%", "%"),
-    "not contains": lambda value: {"$not": _like("%", "%")(value)},
-    "start with": _like("", "%"),
-    "end with": _like("%", ""),
-    "is": _is("$eq"),
-    "is not": _is("$ne"),
-    "in": _listed("$in"),
-    "not in": _listed("$nin"),
-    "=": _is("$eq"),
-    "≠": _is("$ne"),
-    ">": _is("$gt"),
-    "<": _is("$lt"),
-    "≥": _is("$gte"),
-    "≤": _is("$lte"),
-    "before": _is("$lt"),
-    "after": _is("$gt"),
+OPERATORS = {
+    **dict.fromkeys(LIKE, "$ilike"),
+    "is": "$eq",
+    "is not": "$ne",
+    "in": "$in",
+    "not in": "$nin",
+    "=": "$eq",
+    "≠": "$ne",
+    ">": "$gt",
+    "<": "$lt",
+    "≥": "$gte",
+    "≤": "$lte",
+    "before": "$lt",
+    "after": "$gt",
 }
+EMPTY: list[dict[str, Any]] = [{"$exists": False}, {"$eq": None}, {"$eq": ""}]
 
 
 class DifyCondition(BaseModel):
     name: list[str] | str
     comparison_operator: str
     value: Any = None
+
+    def filter(self) -> dict[str, Any]:
+        """Return the condition as a filter. Raises: InvalidInput."""
+        told, value = self.comparison_operator, self.value
+        names = self.name if isinstance(self.name, list) else [self.name]
+        if told in ("empty", "not empty"):
+            empty = {"$or": [{name: one} for one in EMPTY for name in names]}
+            return empty if told == "empty" else {"$not": empty}
+        if told not in OPERATORS:
+            known = ", ".join(["empty", "not empty", *OPERATORS])
+            raise InvalidInput(f"unknown operator {told!r:.40}; use {known}")
+        if told in LIKE:
+            value = LIKE[told].format(SPECIAL.sub(r"\\\g<0>", str(value)))
+        elif told in ("in", "not in") and not isinstance(value, list):
+            value = str(value).split(",")
+        test: dict[str, Any] = {OPERATORS[told]: value}
+        return {
+            "$or": [{name: {"$not": test} if told == "not contains" else test} for name in names]
+        }
 
 
 class DifyConditions(BaseModel):
@@ -100,11 +96,6 @@ class RerankBody(BaseModel):
     model: str | None = None
 
 
-class WebSearchBody(BaseModel):
-    query: str
-    count: int = 10
-
-
 @routes.post("/v1/rerank", response_model=dict[str, Any])
 async def rerank(call: Asked, body: RerankBody) -> Response:
     """Texts in the order of their relevance, by the reranker that the service was started with."""
@@ -133,13 +124,10 @@ async def rerank(call: Asked, body: RerankBody) -> Response:
 @routes.post("/retrieval", response_model=dict[str, Any])
 async def retrieval(call: Asked, body: DifyBody) -> Response:
     """Dify's external knowledge: the passages of a collection."""
-    docs = await call.collection(body.knowledge_id)
-    conditions = body.metadata_condition or DifyConditions()
-    parts = [_condition(one) for one in conditions.conditions]
-    joined = "$or" if conditions.logical_operator == "or" else "$and"
-    setting = body.retrieval_setting
-    options = without_none({"filter": {joined: parts} if parts else None})
-    hits = await call.until_gone(docs.search(body.query, limit=setting.top_k, **options))
+    given, setting = body.metadata_condition or DifyConditions(), body.retrieval_setting
+    parts = [one.filter() for one in given.conditions]
+    wanted = {"$or" if given.logical_operator == "or" else "$and": parts} if parts else None
+    hits = await call.search(body.knowledge_id, body.query, limit=setting.top_k, filter=wanted)
     records = [
         {
             "content": hit.content,
@@ -147,33 +135,21 @@ async def retrieval(call: Asked, body: DifyBody) -> Response:
             "title": hit.title or hit.uri,
             "metadata": {**hit.metadata, "path": hit.uri},
         }
-        for hit in hits
-        if (score := shown_score(hit.score)) >= (setting.score_threshold or 0.0)
+        for hit, score in scored(hits, setting.score_threshold)
     ]
     return answered({"records": records})
 
 
 @routes.post("/web_search", response_model=list[dict[str, Any]])
-async def web_search(call: Asked, collection: str, body: WebSearchBody) -> Response:
+async def web_search(
+    call: Asked,
+    collection: str,
+    query: Annotated[str, Body()],
+    count: Annotated[int, Body()] = 10,
+) -> Response:
     """Open WebUI's external web search, over a collection."""
-    docs = await call.collection(collection)
-    hits = await call.until_gone(docs.search(body.query, limit=body.count, per_document=1))
+    hits = await call.search(collection, query, limit=count, per_document=1)
+    named = [(hit, hit.title or hit.heading or hit.uri) for hit in hits]
     return answered(
-        [
-            {"link": hit.uri, "title": hit.title or hit.heading or hit.uri, "snippet": hit.content}
-            for hit in hits
-        ]
+        [{"link": hit.uri, "title": name, "snippet": hit.content} for hit, name in named]
     )
-
-
-def _condition(given: DifyCondition) -> dict[str, Any]:
-    """Raises: InvalidInput."""
-    names = given.name if isinstance(given.name, list) else [given.name]
-    if given.comparison_operator in ("empty", "not empty"):
-        parts = [{"$or": [{name: one} for one in EMPTY]} for name in names]
-        return {"$or": parts} if given.comparison_operator == "empty" else {"$not": {"$or": parts}}
-    make = OPERATORS.get(given.comparison_operator)
-    if make is None:
-        known = ", ".join(["empty", "not empty", *OPERATORS])
-        raise InvalidInput(f"unknown operator {given.comparison_operator!r:.40}; use {known}")
-    return {"$or": [{name: make(given.value)} for name in names]}

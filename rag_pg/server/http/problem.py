@@ -18,60 +18,42 @@ from starlette.responses import Response
 
 from rag_pg import errors
 from rag_pg.errors import RagError
-from rag_pg.tools import describe_error
+from rag_pg.tools import INTEGER, TEXT, describe_error, listed, row
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 5  # faults of a body
 CLIENT_GONE = 499  # as proxies log it; nobody reads the response
-# The first class that an error is of decides.
-STATUS: dict[type[RagError], int] = {
-    errors.InvalidInput: 400,
-    errors.NotFound: 404,
-    errors.PermissionDenied: 403,
-    errors.AlreadyExists: 409,
-    errors.CollectionMismatch: 409,
-    errors.GateFailed: 409,
-    errors.NotReady: 409,
-    errors.LeaseLost: 409,
-    errors.LocationUnavailable: 502,
-    errors.RateLimited: 503,
-    errors.DatabaseUnavailable: 503,
-    errors.SchemaMismatch: 503,
-    errors.ModelUnavailable: 503,
-    errors.StatementCanceled: 504,
-    errors.NoAnswer: 504,
-    errors.ProviderTimeout: 504,
-    errors.ProviderError: 502,
-    RagError: 500,
+# The first status that an error is a class of.
+STATUS: dict[int, tuple[type[RagError], ...]] = {
+    400: (errors.InvalidInput,),
+    403: (errors.PermissionDenied,),
+    404: (errors.NotFound,),
+    409: (
+        errors.AlreadyExists,
+        errors.CollectionMismatch,
+        errors.GateFailed,
+        errors.NotReady,
+        errors.LeaseLost,
+    ),
+    503: (
+        errors.DatabaseUnavailable,
+        errors.SchemaMismatch,
+        errors.ModelUnavailable,
+        errors.RateLimited,
+    ),
+    504: (errors.StatementCanceled, errors.NoAnswer, errors.ProviderTimeout),
+    502: (errors.LocationUnavailable, errors.ProviderError),
+    500: (RagError,),
 }
 AGAIN_SECONDS = 5.0  # after which a client is told to try again, where nobody knows better
-PROBLEM_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "error"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"pointer": {"type": "string"}, "detail": {"type": "string"}},
-            },
-        },
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "code", "param"],
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "code": {"type": "integer"},
-                "param": {"type": ["string", "null"]},
-            },
-        },
-    },
-}
+PROBLEM_SCHEMA = row(
+    type=TEXT,
+    title=TEXT,
+    status=INTEGER,
+    detail=TEXT,
+    error=row(message=TEXT, type=TEXT, code=INTEGER, param={"type": ["string", "null"]}),
+)
+PROBLEM_SCHEMA["properties"]["errors"] = listed(row(pointer=TEXT, detail=TEXT))  # of a body
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": description,
@@ -107,7 +89,7 @@ def problem_of(exc: Exception) -> dict[str, Any]:
         told = "; ".join(f"{one['pointer']}: {one['detail']}" for one in faults)
         return {**_problem(422, "Invalid request", told), "errors": faults}
     if isinstance(exc, RagError):
-        status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
+        status = next(status for status, kinds in STATUS.items() if isinstance(exc, kinds))
         return _problem(status, type(exc).__name__, describe_error(exc))
     return _problem(500, "Internal Server Error", "this failed; the log of the service says why")
 

@@ -6,15 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Hashable,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Hashable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,13 +24,13 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.metrics import Figures
 from rag_pg.otel import traced
 from rag_pg.protocols import Reranker
-from rag_pg.server.http.events import Events, until_gone
+from rag_pg.server.http.events import events_of, until_gone
 from rag_pg.server.http.keys import Key
 from rag_pg.server.http.mcp import McpServers
 from rag_pg.server.http.problem import Refused
 from rag_pg.server.http.shapes import Body
 from rag_pg.tracing import add_meter, remove_meter
-from rag_pg.types import Event, to_json
+from rag_pg.types import Answer, Event, Hits, to_json
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -148,6 +140,11 @@ class Call:
     async def collection(self, name: str) -> AsyncCollection:
         return await self.rag.get_collection(name)
 
+    async def search(self, collection: str, query: str, **options: Any) -> Hits:
+        """Return what a collection has, unless the client goes away."""
+        docs = await self.collection(collection)
+        return await self.until_gone(docs.search(query, **options))
+
     async def until_gone(self, work: Coroutine[Any, Any, T]) -> T:
         return await until_gone(self.request, work)
 
@@ -184,11 +181,6 @@ class Call:
     ) -> Response:
         """Return pieces as a stream, when the first is there: what fails before it has a status of
         its own. failed: the last piece, of what fails later."""
-        try:
-            first = await self.until_gone(anext(pieces))
-        except BaseException:
-            await pieces.aclose()
-            raise
 
         async def whole() -> AsyncGenerator[bytes, None]:
             async with aclosing(pieces):
@@ -201,16 +193,14 @@ class Call:
                         log.exception("a stream failed")
                     yield failed(exc)
 
-        return Events(whole())
+        first = await self.until_gone(anext(pieces))
+        return events_of(whole())
 
-    async def in_turn(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what is awaited when it is its turn, unless the client goes away."""
 
-        async def turn() -> T:
-            async with self.service.gate.turn():
-                return await work()
-
-        return await self.until_gone(turn())
+async def last_answer(events: AsyncIterator[Event]) -> Answer:
+    """Return the answer at the end of its events."""
+    answers = [one.answer async for one in events if one.answer is not None]
+    return answers[-1]
 
 
 def key_of(request: Request) -> Key | None:

@@ -1,28 +1,29 @@
 """Bodies of the service's own routes. A key that a route does not know is refused.
 
-What is in range is told by SQL, as to every other caller. Lists of options that the client has are
-its own; where a request may say less, the list is written out.
+What is in range is told by SQL, as to every other caller. Lists of options are the client's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from collections.abc import Callable, Collection, Sequence
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from rag_pg.answer import CALLERS_OPTIONS, AskOptions
+from rag_pg.search import SearchOptions
 from rag_pg.types import (
     CollectionInfo,
     CollectionOptions,
     CollectionStats,
     Document,
     Hit,
-    StatementOptions,
     Step,
     Usage,
     to_json,
 )
+
+B = TypeVar("B", bound=BaseModel)
 
 
 class Body(BaseModel):
@@ -38,64 +39,58 @@ class Turn(Body):
     content: str
 
 
-def options_of(options: type) -> dict[str, Any]:
+# What a request gives in another form than a call of the client does, or within a range.
+AS_GIVEN: dict[str, Any] = {
+    "rerank": bool,
+    "cache": bool,
+    "history": list[Turn],
+    "dimensions": Annotated[int, Field(ge=1, le=65_535)],
+}
+FOR_CHECKERS = {"Strategy": str, "GivenTool": object}  # kinds that are not imported to run
+ASKED = CALLERS_OPTIONS | {"rerank"}
+SEARCHED = ASKED & SearchOptions.__optional_keys__ | {"max_tokens", "max_cost"}
+
+
+def options_of(options: type, names: Collection[str] | None = None) -> dict[str, Any]:
     """Return the options of a TypedDict as fields of a body, none of them required."""
-    return {name: (kind | None, None) for name, kind in get_type_hints(options).items()}
+    kinds = get_type_hints(options, localns=FOR_CHECKERS)
+    taken = [name for name in kinds if names is None or name in names]
+    return {name: (AS_GIVEN.get(name, kinds[name]) | None, None) for name in taken}
 
 
-def _model(name: str, doc: str, /, **more: Any) -> Any:
-    return create_model(name, __base__=Body, __module__=__name__, __doc__=doc, **more)
+def taking(fields: dict[str, Any]) -> Callable[[type[B]], type[B]]:
+    """Give a class these fields beside those that are written in it."""
+
+    def made(body: type[B]) -> type[B]:
+        return create_model(
+            body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **fields
+        )
+
+    return made
 
 
-if TYPE_CHECKING:
+@taking(options_of(AskOptions, SEARCHED))
+class SearchBody(Body):
+    """See `Collection.search`. rerank: by the reranker that the service was started with."""
 
-    class Statement(Body):
-        collection: str
-
-    class CollectionBody(Body):
-        name: str
-
-    DocumentRow = Document
-else:
-    told = "The options of a search that the database does; see `Collection.search`."
-    Statement = _model("Statement", told, collection=(str, ...), **options_of(StatementOptions))
-    made_with = options_of(CollectionOptions)
-    made_with["dimensions"] = (int | None, Field(None, ge=1, le=65_535))
-    CollectionBody = _model("CollectionBody", "See `Rag.collection`.", name=(str, ...), **made_with)
-    kinds = get_type_hints(Document)
-    del kinds["embeddings"]
-    DocumentRow = _model("DocumentRow", "See `Document`.", **{k: (kinds[k], ...) for k in kinds})
-
-
-class Searching(Statement):
-    """rerank: by the reranker that the service was started with."""
-
-    rerank: bool | None = None
-    rerank_weight: float | None = None
-    rewrite: list[str] | None = None
-    history: list[Turn] | None = None
-    time_zone: str | None = None
-    cache: bool | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-
-
-class SearchBody(Searching):
+    collection: str
     query: str
 
 
-class AskBody(Searching):
-    """stream: the answer comes as server-sent events, as it is made."""
+@taking(options_of(AskOptions, ASKED))
+class AskBody(Body):
+    """See `Collection.ask`. stream: the answer comes as server-sent events, as it is made."""
 
+    collection: str
     question: str
     stream: bool = False
-    strategy: str | None = None
-    verify: str | None = None
-    unsupported: str | None = None
-    expand: str | None = None
-    max_steps: int | None = None
-    min_support: float | None = None
-    timeout: float | None = None
+
+
+@taking(options_of(CollectionOptions))
+class CollectionBody(Body):
+    """See `Rag.collection`."""
+
+    name: str
 
 
 class DocumentBody(Body):
@@ -108,8 +103,19 @@ class DocumentBody(Body):
     metadata: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SearchResult:
+@taking({k: (v, ...) for k, v in get_type_hints(Document).items() if k != "embeddings"})
+class DocumentRow(Body):
+    """See `Document`."""
+
+
+class DocumentPage(BaseModel):
+    """next: what `after` is to be for what follows; None: that was all."""
+
+    documents: Sequence[DocumentRow]
+    next: str | None
+
+
+class SearchResult(BaseModel):
     """See `Hits`."""
 
     hits: Sequence[Hit]
@@ -124,35 +130,24 @@ class SearchResult:
     cached: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CollectionRow:
+class CollectionRow(BaseModel):
     """A collection's settings and its counts."""
 
     info: CollectionInfo
     stats: CollectionStats | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Count:
+class Count(BaseModel):
     """How many there were."""
 
     count: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Health:
+class Health(BaseModel):
     """That the service lives, and what it is."""
 
     ok: bool
     version: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentPage:
-    """next: what `after` is to be for what follows; None: that was all."""
-
-    documents: Sequence[DocumentRow]
-    next: str | None
 
 
 def row_of(document: Document) -> dict[str, Any]:
