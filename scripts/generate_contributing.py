@@ -39,12 +39,19 @@ def table() -> str:
         folder = made.parent.name
         files = (
             made,
-            _most(called, (ROOT / "rag_pg" / "db").glob("*.py"), f"{made.stem}.py"),
+            _most(called, _callers(called), f"{made.stem}.py"),
             _most(tested, (ROOT / "tests" / "sql" / folder).glob("*.py"), f"test_{made.stem}.py"),
         )
         shown = " | ".join(f"`{file.relative_to(ROOT).as_posix()}`" for file in files)
         rows.append(f"| `rag.{name}` | {shown} |")
     return "\n".join(rows) + "\n"
+
+
+def _callers(called: re.Pattern[str]) -> list[Path]:
+    """The files of the database that call it, else those that do so by name alone."""
+    files = [p for p in sorted((ROOT / "rag_pg").rglob("*.py")) if p.name != "__init__.py"]
+    found = [path for path in files if called.search(path.read_text())]
+    return [path for path in found if path.parent.name == "db"] or found
 
 
 def _most(pattern: re.Pattern[str], files: Iterable[Path], name: str = "") -> Path:

@@ -14,8 +14,8 @@ copies of a list        functions, calls and classes in rag_pg that name all but
                         arguments (LISTS), each with any of the names that stand for it
 edits per option        lines that name one option of the search, `typo_tolerance`, on its way from
                         every door to the engine: rag_pg/, the type, the check, the argument, and
-                        pages written by hand. Not the engine, which uses it, nor the comment of
-                        rag.search, which describes it
+                        pages written by hand. Not the engine, which uses it, nor search_keyword,
+                        which has it too, nor the comment of rag.search, which describes it
 members of Collection   public names of the class; bases: classes that it inherits from
 callables per question  fields that hold a function among those of the classes that a strategy is
                         given (STATE), without `listener` and `now`, which are the user's
@@ -129,8 +129,8 @@ def _copies(trees: Iterable[ast.Module], arguments: tuple[str, ...]) -> int:
 
 def _edits(folder: Path, python: Iterable[str], sql: str) -> int:
     """Lines that name the option; see the top of this file."""
-    parts = [re.sub(r"^def search_keyword\(.*?(?=^\S(?!\)))", "", text, flags=re.M | re.S)
-             for text in python]  # fmt: skip
+    keyword = r"^def search_keyword\(.*?(?=^\S(?!\)))|^    \"search_keyword\": .*?$"
+    parts = [re.sub(keyword, "", text, flags=re.M | re.S) for text in python]
     parts += re.findall(
         r"^CREATE OR REPLACE FUNCTION rag\.search\(.*?(?=^COMMENT)", sql, re.M | re.S
     )

@@ -65,7 +65,7 @@ def key_list(rag: Rag) -> None:
 @command
 def key_revoke(rag: Rag, name: Annotated[str, typer.Argument(help="Which.")]) -> None:
     """Revoke a key, from its next request on."""
-    if not rag.database.revoke_service_key(name):
+    if not rag.database.value(bool, "revoke_service_key", key_name=name):
         raise NotFound(f"there is no key {name!r:.100} that is not revoked; see: rag-pg key list")
     write_result(f"{name} is revoked", name=name)
 

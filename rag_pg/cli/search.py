@@ -28,17 +28,22 @@ from rag_pg.console import (
     write_json,
 )
 from rag_pg.errors import InvalidInput
+from rag_pg.types import Ranking, without_none
 
 if TYPE_CHECKING:
     from rag_pg.client import AskOptions, Rag
 
 
+MODES: dict[str, Ranking] = {
+    "hybrid": {},
+    "keyword": {"vector_weight": 0.0, "keyword_weight": 1.0},
+    "vector": {"vector_weight": 1.0, "keyword_weight": 0.0},
+}
+
+
 class HitFlags(SearchFlags):
     """Further options of `search`."""
 
-    typo_tolerance: Annotated[
-        bool, typer.Option(help="Search for words like those that no chunk has."), True
-    ]
     helper_llm: Annotated[
         str | None, typer.Option(help="The language model that rewrites; default: RAG_PG_LLM.")
     ]
@@ -92,17 +97,14 @@ def search(
     **options: Unpack[HitFlags],
 ) -> None:
     """Search by keyword and meaning, best first."""
-    weights = {"hybrid": (0.5, 0.5), "keyword": (0.0, 1.0), "vector": (1.0, 0.0)}
-    if mode not in weights:
-        raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
-    vector_weight, keyword_weight = weights[mode]
+    if mode not in MODES:
+        raise InvalidInput(f"unknown mode {mode!r}; use {', '.join(MODES)}")
     wanted = {
-        **options,
+        **MODES[mode],
+        **without_none(options),
         "limit": limit,
         "offset": offset,
         "filter": parsed_filter(filter),
-        "vector_weight": vector_weight,
-        "keyword_weight": keyword_weight,
         "rewrite": options["rewrite"] or [],
         "history": parsed_history(history),
     }

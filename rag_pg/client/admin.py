@@ -89,7 +89,7 @@ class Admin(OfRag):
     def cache_stats(self) -> list[CacheStats]:
         """What the cache holds and has saved, by collection and kind."""
         self._rag.cache_entries.uses.flush()
-        return self._rag.database.cache_stats()
+        return self._rag.database.rows(CacheStats, "cache_stats")
 
     def clear_cache(self, collection: str | None = None) -> int:
         """Empty the cache of a collection, None: all of it; return how many entries there were.

@@ -43,14 +43,21 @@ class Answers(OfCollection):
             citation: the number of one that is meant; None: the whole answer.
         Raises: NotFound (no such answer is logged), InvalidInput.
         """
-        return self._database.feedback(_id(answer_id), rating, comment, citation)
+        return self._database.value(
+            int,
+            "feedback",
+            answer_id=_id(answer_id),
+            rating=rating,
+            comment=comment,
+            citation=citation,
+        )
 
     def replay(self, answer_id: str | UUID) -> builtins.list[ReplayedCitation]:
         """Return each citation of a logged answer against what its source said then, and says now.
 
         Raises: NotFound (no such answer is logged), InvalidInput (no id).
         """
-        return self._database.replay_answer(_id(answer_id))
+        return self._database.rows(ReplayedCitation, "replay_answer", answer_id=_id(answer_id))
 
 
 def _id(answer_id: str | UUID) -> UUID:

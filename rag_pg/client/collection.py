@@ -54,8 +54,10 @@ from rag_pg.types import (
     Hits,
     Message,
     Original,
+    Ranking,
     SyncReport,
     Vectors,
+    describes,
 )
 
 if TYPE_CHECKING:
@@ -341,7 +343,7 @@ class Collection:
 
         Raises: NotFound.
         """
-        found = self.rag.database.get_original(self.name, uri)
+        found = self.rag.database.row(Original, "get_original", collection=self.name, uri=uri)
         if found is None:
             raise NotFound(
                 f"no file of document {uri!r} is kept in collection {self.name!r}; add it anew with"
@@ -378,6 +380,7 @@ class Collection:
         """How many documents there are whose metadata pass the filter."""
         return self.rag.database.count_documents(self.name, metadata_filter=filter or {})
 
+    @describes(Ranking)
     @in_thread(kind_of_search, can_stop=True)
     def search(
         self,
@@ -405,21 +408,7 @@ class Collection:
                 10,000, with rerank at most the candidate_limit.
             filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}};
                 values may be dates, decimals, UUIDs and sets. See docs/guides/filters.md.
-            vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
-            fusion: "auto" (weights chosen for the query;
-                the default), "weighted" or "rrf" (with rrf_k).
-            candidate_limit: how many each leg contributes, and how many are reranked; default the
-                larger of 4 * limit and 40.
-            diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
-            per_document: at most so many chunks of a document.
-            boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency":
-                "date", "half_life": "90 days"}].
-            duplicates: keep chunks whose text was found before.
-            ef_search: 1 to 1000, how widely the vector index is searched;
-                the default follows the limit.
-            typo_tolerance: False: words that no chunk has are searched for neither in British or
-                American spelling nor as the words that one typing error makes of them. `notes` say
-                where hits have one of those.
+            {Ranking}
             rerank: what puts the candidates into a better order: onnx:<model or folder>,
                 cross-encoder:<model or folder>, llm, llm:<language model>, or an object with `name`
                 and `rerank`.
@@ -614,4 +603,6 @@ class Collection:
         Raises: InvalidInput (neither or both). It takes the owner of the schema. What the text was
             read from is not touched; rows stay on disk until VACUUM, and in backups.
         """
-        return self.rag.database.erase(self.name, uri, filter)
+        return self.rag.database.only(
+            Erasure, "erase", collection=self.name, uri=uri, filter=filter
+        )

@@ -84,7 +84,9 @@ class Enrichment(OfCollection):
         """
         if fields and wait:
             self._opened.rag.models.writing_llm(model)
-        count = self._database.set_extraction(self._name, fields, model)
+        count = self._database.value(
+            int, "set_extraction", collection=self._name, fields=fields, model=model
+        )
         if wait and count:
             work_enrichment(self._database, self._opened.rag.worker, self._name, "extract")
         return count
@@ -122,7 +124,9 @@ class Enrichment(OfCollection):
             self._check_chunk_size()
             if wait:
                 self._opened.rag.models.writing_llm(model)
-        count = self._database.set_contexts(self._name, wanted, model)
+        count = self._database.value(
+            int, "set_contexts", collection=self._name, wanted=wanted, model=model
+        )
         if wait and count:
             work_enrichment(self._database, self._opened.rag.worker, self._name, "context")
         return count

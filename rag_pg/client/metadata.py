@@ -21,12 +21,12 @@ class Metadata(OfCollection):
             type: text, numeric, timestamptz or boolean.
         Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
         """
-        self._database.index_field(self._name, field, type)
+        self._database.call("index_field", collection=self._name, field=field, type=type)
         self._opened.searcher.refresh()
 
     def unindex(self, field: str) -> bool:
         """Take back a declaration. False when there was none."""
-        found = self._database.unindex_field(self._name, field)
+        found = self._database.value(bool, "unindex_field", collection=self._name, field=field)
         if found:
             self._database.remove_dropped()
         self._opened.searcher.refresh()

@@ -89,7 +89,7 @@ class Spaces(OfCollection):
         if not force:
             embed_gated_queries(self._database, self._opened.rag.models, self._name, space_id)
         with refusal_recorded(self._database, self._name):
-            missing = self._database.activate_space(space_id, force=force)
+            missing = self._database.value(int, "activate_space", space_id=space_id, force=force)
         self._opened.searcher.refresh()
         return missing
 
@@ -97,11 +97,11 @@ class Spaces(OfCollection):
     def rollback(self, *, force: bool = False) -> int:
         """Search with the space that was active before; return its id.
         Raises: NotFound, NotReady."""
-        space_id = self._database.rollback_space(self._name, force=force)
+        space_id = self._database.value(int, "rollback_space", collection=self._name, force=force)
         self._opened.searcher.refresh()
         return space_id
 
     def drop(self, space_id: int) -> None:
         """Remove a space that is not active. Raises: InvalidInput, NotFound."""
-        self._database.drop_space(space_id)
+        self._database.call("drop_space", space_id=space_id)
         self._database.remove_dropped()

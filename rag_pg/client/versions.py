@@ -15,11 +15,13 @@ class Versions(OfCollection):
     def list(self, uri: str) -> list[DocumentVersion]:
         """Return the versions of a document that are there, the newest first; earlier ones are kept
         where `alter(keep_versions=…)` says so."""
-        return self._database.list_versions(self._name, uri)
+        return self._database.rows(DocumentVersion, "list_versions", collection=self._name, uri=uri)
 
     def at(self, uri: str, moment: datetime) -> DocumentText | None:
         """Return what a document said at a moment; None where there was none, or it is not kept."""
-        return self._database.document_at(self._name, uri, moment)
+        return self._database.row(
+            DocumentText, "document_at", collection=self._name, uri=uri, moment=moment
+        )
 
     def diff(
         self, uri: str, old: int, new: int, *, context_lines: int | None = 3

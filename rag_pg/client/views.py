@@ -82,4 +82,4 @@ class Views(OfRag):
 
     def hide(self, name: str) -> bool:
         """Let no more questions be put to a view. False when there was none of that name."""
-        return self._rag.database.hide_view(name)
+        return self._rag.database.value(bool, "hide_view", name=name)

@@ -9,7 +9,8 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_args, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -17,6 +18,7 @@ from rag_pg.console.output import count_of
 from rag_pg.console.terminal import as_json, write_message
 from rag_pg.errors import InvalidInput, NotFound, RagError
 from rag_pg.otel import traced
+from rag_pg.types import Ranking
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
@@ -80,7 +82,7 @@ RerankWeight = Annotated[
 ]
 
 
-class SearchFlags(TypedDict):
+class SearchFlags(Ranking):
     """Options of `search` and `ask`, under the names of the client's."""
 
     rewrite: Rewrites
@@ -94,7 +96,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     A command whose first parameter is `rag` gets an open client for it; one that has a `dsn` of its
     own opens what it needs. `**options: Unpack[Flags]` gives it the options of a TypedDict, with
-    their defaults in `Annotated`, behind that of `typer`: None where there is none.
+    their defaults in `Annotated`, behind that of `typer`: None where there is none. What only a
+    text tells of, as the client's options, is read as its type or as JSON.
     """
     here = dict.fromkeys(("Rag", "Context"), object)  # imported for type checking alone
     signature = inspect.signature(function, eval_str=True, locals=here)
@@ -104,7 +107,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     if "options" in own and own["options"].kind is inspect.Parameter.VAR_KEYWORD:
         (flags,) = get_args(own.pop("options").annotation)
         for name, kind in get_type_hints(flags, include_extras=True).items():
-            shared[name] = kind, (*kind.__metadata__, None)[1]
+            told, *default = kind.__metadata__
+            flag = _flag(get_args(kind)[0], told) if isinstance(told, str) else kind
+            shared[name] = flag, (*default, None)[0]
     shared |= {"json_": (Json, False), "dsn": (Dsn, None)}
     for name, (annotation, default) in shared.items():
         own[name] = inspect.Parameter(
@@ -125,6 +130,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {name: one.annotation for name, one in own.items()}
     run.__signature__ = signature.replace(parameters=list(own.values()))  # type: ignore[attr-defined]
     return run
+
+
+def _flag(kind: Any, told: str) -> Any:
+    """An option of the client as one of a command."""
+    if {str, int, float, bool, NoneType}.issuperset(get_args(kind)):
+        return Annotated[kind, typer.Option(help=told)]
+    return Annotated[Any, typer.Option(help=told, parser=json.loads, metavar="JSON")]
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
@@ -48,10 +47,6 @@ class Admin(Statements):
             sample_size=sample_size,
             max_tokens=max_tokens,
         )
-
-    def collection_traits(self, collection: str) -> Mapping[str, Any]:
-        """What a collection's texts, chunks and vectors are like, with its settings."""
-        return self.value(dict, "_collection_traits", collection=collection)
 
     def measured_setting(self, collection: str, topic: str) -> tuple[str | None, str | None]:
         """The best setting that runs show, None where no gain is shown; and which runs they are,

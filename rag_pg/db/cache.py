@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rag_pg.db.connection import Statements
-from rag_pg.types import CacheStats, Vectors
+from rag_pg.types import Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +47,6 @@ class CacheEntries(Statements):
             embedding=embedding,
             threshold=threshold,
         )
-
-    def cache_stats(self) -> list[CacheStats]:
-        """What the cache holds and has saved, by collection and kind."""
-        return self.rows(CacheStats, "cache_stats")
 
     def clear_cache(self, collection: str | None = None) -> int:
         """Empty the cache of a collection, None: all of it; return how many entries there were."""

@@ -37,12 +37,6 @@ class Calibrations(Statements):
             )
         )
 
-    def corpus_fingerprint(self, collection: str) -> str:
-        return self.value(str, "_corpus_fingerprint", collection=collection)
-
-    def drop_calibration(self, collection: str) -> bool:
-        return self.value(bool, "drop_calibration", collection=collection)
-
     def lower_bounds(self, successes: Sequence[int], trials: Sequence[int]) -> list[float]:
         """Of each share, by rag._clopper_pearson."""
         return [

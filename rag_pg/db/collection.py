@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
-from uuid import UUID
+from typing import Unpack
 
 from psycopg.types.json import Jsonb
 
@@ -46,10 +44,6 @@ class Collections(Statements):
         )
         return str(found)
 
-    def detect_language(self, content: str) -> str | None:
-        """Return the text search configuration for a text, None where it is not certain."""
-        return self.optional(str, "detect_language", content=content)
-
     def find_collection(self, name: str) -> CollectionInfo | None:
         try:
             return self.get_collection(name)
@@ -63,39 +57,5 @@ class Collections(Statements):
         """Return a number that changes with what a search, a count or an answer could see."""
         return self.value(int, "collection_version", collection=collection)
 
-    def set_chunking(
-        self, collection: str, chunking: Mapping[str, Any], *, force: bool = False
-    ) -> int:
-        return self.value(
-            int, "set_chunking", collection=collection, chunking=chunking, force=force
-        )
-
     def drop_collection(self, name: str) -> None:
         self.call("drop_collection", name=name)
-
-    def create_copy(
-        self,
-        source: str,
-        name: str,
-        *,
-        model: str,
-        dimensions: int,
-        chunking: Mapping[str, Any],
-    ) -> None:
-        self.call(
-            "_create_copy",
-            source=source,
-            copy_name=name,
-            model=model,
-            dimensions=dimensions,
-            chunking=chunking,
-        )
-
-    def copy_documents(self, source: str, name: str, after_uri: str) -> list[tuple[UUID, str, int]]:
-        return self.tuples(
-            ("document_id", "uri", "characters"),
-            "_copy_documents",
-            source=source,
-            copy_name=name,
-            after_uri=after_uri,
-        )

@@ -166,9 +166,6 @@ class Documents(Statements):
             media_type=original.media_type,
         )
 
-    def get_original(self, collection: str, uri: str) -> Original | None:
-        return self.row(Original, "get_original", collection=collection, uri=uri)
-
     def get_document(self, collection: str, uri: str) -> Document | None:
         return self.row(Document, "get_document", collection=collection, uri=uri)
 

@@ -79,12 +79,6 @@ class Enrichments(Statements):
 
     # --- by a language model
 
-    def set_extraction(self, collection: str, fields: Mapping[str, Any], model: str | None) -> int:
-        return self.value(int, "set_extraction", collection=collection, fields=fields, model=model)
-
-    def set_contexts(self, collection: str, wanted: bool, model: str | None) -> int:
-        return self.value(int, "set_contexts", collection=collection, wanted=wanted, model=model)
-
     def enrichment_size(self, collection: str) -> EnrichmentSize:
         return self.only(EnrichmentSize, "estimate_enrichment", collection=collection)
 

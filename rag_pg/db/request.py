@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,16 +23,6 @@ class Request:
 
 class Requests(Statements):
     """Requests: taken, answered."""
-
-    def take_request(
-        self,
-        worker: str,
-        collections: Sequence[str] | None,
-        kinds: Sequence[str] | None = None,
-    ) -> Request | None:
-        return self.row(
-            Request, "take_request", worker_name=worker, collections=collections, kinds=kinds
-        )
 
     def answer_request(
         self, request_id: int, result: Mapping[str, Any] | None, error: str | None

@@ -37,9 +37,6 @@ class ServiceKeys(Statements):
     def list_service_keys(self) -> list[ServiceKey]:
         return self.rows(ServiceKey, "list_service_keys")
 
-    def revoke_service_key(self, key_name: str) -> bool:
-        return self.value(bool, "revoke_service_key", key_name=key_name)
-
     def use_service_key(
         self, digest: bytes, *, tokens: int | None = None, cost: float | None = None
     ) -> UsedKey | None:

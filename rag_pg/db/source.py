@@ -23,47 +23,6 @@ class TakenLocation:
 class Sources(Statements):
     """Sources: followed. Locations: taken, and how it went."""
 
-    def take_location(
-        self,
-        worker_name: str,
-        prefixes: Sequence[str],
-        collections: Sequence[str] | None,
-        lease_seconds: float,
-    ) -> TakenLocation | None:
-        return self.row(
-            TakenLocation,
-            "take_location",
-            worker_name=worker_name,
-            prefixes=prefixes,
-            collections=collections,
-            lease_seconds=lease_seconds,
-        )
-
-    def extend_location(self, location_id: int, worker_name: str, lease_seconds: float) -> bool:
-        return self.value(
-            bool,
-            "extend_location",
-            location_id=location_id,
-            worker_name=worker_name,
-            lease_seconds=lease_seconds,
-        )
-
-    def finish_location(
-        self,
-        location_id: int,
-        worker_name: str,
-        result: Mapping[str, Any] | None,
-        error: str | None,
-    ) -> bool:
-        return self.value(
-            bool,
-            "finish_location",
-            location_id=location_id,
-            worker_name=worker_name,
-            sync_result=result,
-            error=error,
-        )
-
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:
         """One batch of each source that has something to do; each in a transaction of its own."""
         due = self.values(int, "due_sources", collections=collections)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from psycopg.errors import DiskFull, OutOfMemory
 
@@ -44,34 +43,12 @@ class Compared:
 class Spaces(Statements):
     """Embedding spaces: built, compared, activated."""
 
-    def measure_spaces(self, collections: Sequence[str] | None) -> int:
-        return self.value(int, "measure_spaces", collections=collections)
-
     def cosine_spread(self, collection: str) -> CosineSpread | None:
         """How the cosines of the active space are spread; None: it is not measured."""
         columns = ("similarity_mean", "similarity_spread")
         for mean, spread in self.tuples(columns, "_cosine_spread", collection=collection):
             return None if mean is None else CosineSpread(mean=mean, spread=spread)
         return None
-
-    def create_space(
-        self,
-        collection: str,
-        *,
-        model: str,
-        dimensions: int,
-        distance: str,
-        index_options: Mapping[str, Any],
-    ) -> int:
-        return self.value(
-            int,
-            "create_space",
-            collection=collection,
-            model=model,
-            dimensions=dimensions,
-            distance=distance,
-            index_options=index_options,
-        )
 
     def list_spaces(self, collection: str | None = None) -> list[Space]:
         return self.rows(Space, "list_spaces", collection=collection)
@@ -128,19 +105,3 @@ class Spaces(Statements):
                 if direct and not connection.closed:
                     connection.execute("RESET maintenance_work_mem")
                     connection.execute("RESET max_parallel_maintenance_workers")
-
-    def compare_spaces(
-        self, collection: str, queries: Sequence[Mapping[str, Any]], limit: int
-    ) -> list[Compared]:
-        return self.rows(
-            Compared, "compare_spaces", collection=collection, queries=queries, limit=limit
-        )
-
-    def activate_space(self, space_id: int, *, force: bool = False) -> int:
-        return self.value(int, "activate_space", space_id=space_id, force=force)
-
-    def rollback_space(self, collection: str, *, force: bool = False) -> int:
-        return self.value(int, "rollback_space", collection=collection, force=force)
-
-    def drop_space(self, space_id: int) -> None:
-        self.call("drop_space", space_id=space_id)

@@ -30,9 +30,6 @@ class Page:
 class Transfers(Statements):
     """Exports and imports."""
 
-    def export_settings(self, collection: str) -> dict[str, Any]:
-        return self.value(dict, "_export_settings", collection=collection)
-
     def export_page(
         self, collection: str, kind: RowKind, after: tuple[UUID, int] | None, page_bytes: int
     ) -> Page:
@@ -112,13 +109,6 @@ class Transfers(Statements):
             vector_chunks=[chunk_id for chunk_id, _, _ in every],
             vector_spaces=[space for _, space, _ in every],
             vectors=[vector for _, _, vector in every] or None,
-        )
-
-    def finish_import(
-        self, name: str, settings: Mapping[str, Any], export_id: str, files: int
-    ) -> None:
-        self.call(
-            "_finish_import", name=name, settings=settings, export_id=export_id, file_count=files
         )
 
 

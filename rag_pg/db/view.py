@@ -44,6 +44,3 @@ class Views(Statements):
                 )
                 cursor.execute(self._calls.statement("query_view", tuple(values)), values)
             return cursor.fetchall()
-
-    def hide_view(self, name: str) -> bool:
-        return self.value(bool, "hide_view", name=name)

@@ -39,7 +39,7 @@ def advise(database: Database, collection: str) -> list[Advice]:
 
     Raises: NotFound.
     """
-    traits = database.collection_traits(collection)
+    traits = database.value(dict, "_collection_traits", collection=collection)
     if not traits["documents"]:
         return [
             Advice(

@@ -197,7 +197,10 @@ def _text_of(
     language = document.get("language") or info.language
     automatic = f"{database.schema}.auto"
     if language in ("auto", automatic):
-        language = database.detect_language(f"{title}\n{document['content']}") or automatic
+        language = (
+            database.optional(str, "detect_language", content=f"{title}\n{document['content']}")
+            or automatic
+        )
     return (document["content"], title, media_type, language)
 
 

@@ -48,9 +48,10 @@ def temporary_copy(
     if isinstance(embedder, Checked):
         embedder.check()
     try:
-        database.create_copy(
-            source.name,
-            name,
+        database.call(
+            "_create_copy",
+            source=source.name,
+            copy_name=name,
             model=embedder.name if model is None else model,
             dimensions=embedder.dimensions,
             chunking=chunking,
@@ -66,7 +67,13 @@ def _fill(
     database: Database, open_worker: OpenWorker, source: str, name: str, progress: Report | None
 ) -> None:
     after, ids, characters = "", set[UUID](), 0
-    while batch := database.copy_documents(source, name, after):
+    while batch := database.tuples(
+        ("document_id", "uri", "characters"),
+        "_copy_documents",
+        source=source,
+        copy_name=name,
+        after_uri=after,
+    ):
         ids |= {document_id for document_id, _, _ in batch}
         characters += sum(count for _, _, count in batch)
         after = batch[-1][1]

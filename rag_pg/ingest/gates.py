@@ -22,11 +22,13 @@ def embed_queries(
     embedder = models.embedder_of(database, collection, space_id)
     if database.space_settings(collection, space_id).fingerprint is None:  # all vectors are brought
         database.set_fingerprint(collection, embedder.fingerprint, space_id)
-    return database.put_eval_embeddings(
-        set_name,
-        embedder.fingerprint,
-        [query.query_id for query in queries],
-        [embed_query(embedder, query.question) for query in queries],
+    return database.value(
+        int,
+        "put_eval_embeddings",
+        set_name=set_name,
+        fingerprint=embedder.fingerprint,
+        query_ids=[query.query_id for query in queries],
+        embeddings=[embed_query(embedder, query.question) for query in queries],
     )
 
 
@@ -49,7 +51,12 @@ def refusal_recorded(database: Database, collection: str) -> Iterator[None]:
         yield
     except GateFailed as exc:
         try:
-            database.record_refused_change(collection, exc.change, exc.checks)
+            database.call(
+                "_record_refused_change",
+                of_collection=collection,
+                change=exc.change,
+                checks=exc.checks,
+            )
         except RagError as error:  # the refusal is what the caller has to hear
             log.warning("a refused change of %s is not recorded: %s", collection, error)
         raise

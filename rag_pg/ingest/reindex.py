@@ -43,8 +43,10 @@ def create_space(
         raise InvalidInput(
             f"collection {name!r} has the vectors of {model!r} already: name another model"
         )
-    return database.create_space(
-        name,
+    return database.value(
+        int,
+        "create_space",
+        collection=name,
         model=model,
         dimensions=embedder.dimensions,
         distance=distance,
@@ -119,7 +121,7 @@ def rechunk(
     info = database.get_collection(name)
     for space in database.list_spaces(name):
         check_chunking(chunking, models.embedder(space.model))
-    total = database.set_chunking(name, chunking, force=force)
+    total = database.value(int, "set_chunking", collection=name, chunking=chunking, force=force)
     done = embedded = 0
     worker: Worker | None = None
 
@@ -161,7 +163,7 @@ def compare_spaces(
         for query in embedded:
             vector = embed_query(embedder, query["query"])
             query["embeddings"][str(space.space_id)] = vector.tolist()
-    rows = database.compare_spaces(name, embedded, limit)
+    rows = database.rows(Compared, "compare_spaces", collection=name, queries=embedded, limit=limit)
     return [_summary(s, [r for r in rows if r.space_id == s.space_id]) for s in spaces]
 
 

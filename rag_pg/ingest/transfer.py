@@ -102,7 +102,9 @@ def import_collection(database: Database, folder: Path, name: str | None = None)
                 [(i, s, v) for i, s, v in vectors if v is not None],
             )
         )
-    database.finish_import(name, settings, export_id, len(rows))
+    database.call(
+        "_finish_import", name=name, settings=settings, export_id=export_id, file_count=len(rows)
+    )
     if left_out:
         manifest["notes"].append(
             f"left out, as this release has no such columns: {', '.join(sorted(left_out))}"
@@ -160,7 +162,7 @@ def _read_chunks(path: Path) -> Iterator[tuple[int, str, Sequence[Any]]]:
 
 def _begun(database: Database, name: str, folder: Path, kinds: Sequence[RowKind]) -> dict[str, Any]:
     """The manifest of an export into this folder: one that goes on, or a new one."""
-    settings = database.export_settings(name)
+    settings = database.value(dict, "_export_settings", collection=name)
     source = {key: settings["collection"].pop(key) for key in ("collection_id", "created_at")}
     version = database.collection_version(name)
     manifest = _read_manifest(folder)

@@ -60,8 +60,10 @@ from rag_pg.types.options import (
     Alteration,
     CollectionOptions,
     Grouping,
+    Ranking,
     StatementOptions,
     ViewQuery,
+    describes,
     without_none,
 )
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
@@ -139,6 +141,7 @@ __all__ = [
     "Original",
     "Passage",
     "Progress",
+    "Ranking",
     "ReplayedCitation",
     "Route",
     "RulePreview",
@@ -171,6 +174,7 @@ __all__ = [
     "WorkerInfo",
     "Zone",
     "as_table",
+    "describes",
     "to_json",
     "without_none",
 ]

@@ -64,8 +64,13 @@ class LocationSyncer(Loop):
             self._thread = None
 
     def _take(self) -> TakenLocation | None:
-        return self.database.take_location(
-            self.name, self._prefixes, self._collections, self._lease_seconds
+        return self.database.row(
+            TakenLocation,
+            "take_location",
+            worker_name=self.name,
+            prefixes=self._prefixes,
+            collections=self._collections,
+            lease_seconds=self._lease_seconds,
         )
 
     def _bring_in_step(self, taken: TakenLocation) -> None:
@@ -89,7 +94,14 @@ class LocationSyncer(Loop):
             error = f"it failed with {type(exc).__name__}"
         if error:
             log.warning("location %d of %s: %s", taken.location_id, taken.collection_name, error)
-        self.database.finish_location(taken.location_id, self.name, result, error)
+        self.database.value(
+            bool,
+            "finish_location",
+            location_id=taken.location_id,
+            worker_name=self.name,
+            sync_result=result,
+            error=error,
+        )
 
     @contextmanager
     def _renewed(self, location_id: int) -> Iterator[None]:
@@ -99,7 +111,13 @@ class LocationSyncer(Loop):
         def extend() -> None:
             while not done.wait(self._lease_seconds / 3):
                 try:
-                    self.database.extend_location(location_id, self.name, self._lease_seconds)
+                    self.database.value(
+                        bool,
+                        "extend_location",
+                        location_id=location_id,
+                        worker_name=self.name,
+                        lease_seconds=self._lease_seconds,
+                    )
                 except RagError as exc:
                     log.warning("the lease of location %d is not extended: %s", location_id, exc)
 

@@ -52,7 +52,13 @@ class RequestAnswerer(Loop):
         count = 0
         while not self._stop.is_set():
             kinds = None if kind is None else [kind]
-            request = self.database.take_request(self.name, self.collections, kinds)
+            request = self.database.row(
+                Request,
+                "take_request",
+                worker_name=self.name,
+                collections=self.collections,
+                kinds=kinds,
+            )
             if request is None:
                 break
             count += 1

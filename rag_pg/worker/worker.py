@@ -171,7 +171,7 @@ class Worker:
             claimed += _drain([self._enriching])  # of what was just stored
             claimed += _drain(self._writing)
         if claimed:
-            self.database.measure_spaces(self._heartbeat.collections)
+            self.database.value(int, "measure_spaces", collections=self._heartbeat.collections)
         self._raise_mismatch()
         return claimed
 

@@ -297,20 +297,11 @@ $$score  larger is better, comparable within one call only
 vector_distance  distance to the query's vector: smaller is nearer
 keyword_score  BM25 score$$),
 ('search_arguments',
- 'The arguments of a search, checked by rag._check_search_arguments.',
+ 'The arguments of a search, checked by rag._check_search_arguments; rag.search describes them.',
 $$query_text  NULL: no keyword leg
 query_embedding  NULL: no vector leg
 filter_sql  the filter as SQL, from rag._compile_filter; NULL: none
-filter_undeclared  fields of the filter that are not declared
-vector_weight  weight of the vector leg; NULL: the fusion's own
-keyword_weight  weight of the keyword leg; NULL: the fusion's own
-fusion  auto, weighted or rrf
-diversity  0 to 1: how much similar hits are avoided
-per_document  hits of one document at most; NULL: any number
-boosts  factors by metadata, applied in order
-ef_search  breadth of the walk in the vector index; NULL: chosen
-result_offset  hits that are skipped, for the next page
-typo_tolerance  whether unknown words are searched for as other spellings or words one edit away$$),
+filter_undeclared  fields of the filter that are not declared$$),
 ('originals',
  'The files that documents were made from, where they are kept.',
 $$size  in bytes, at most 100,000,000$$),

@@ -170,7 +170,6 @@ BEGIN
     _r.diversity := CASE WHEN _r.diversity >= 1e-9 THEN _r.diversity ELSE 0 END;
     _r.duplicates := coalesce(_r.duplicates, false);
     _r.result_offset := coalesce(_r.result_offset, 0);
-    _r.typo_tolerance := coalesce(_r.typo_tolerance, true);
     RETURN _r;
 END
 $$;

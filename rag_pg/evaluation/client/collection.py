@@ -162,7 +162,9 @@ class CollectionEvaluation(OfCollection):
     def add_logged_queries(self, set_name: str, since: datetime | None = None) -> int:
         """Put logged questions that found nothing, or whose answers were liked or disliked, into an
         evaluation set. Returns how many."""
-        return self._database.add_logged_queries(set_name, self._name, since)
+        return self._database.value(
+            int, "add_logged_queries", set_name=set_name, collection=self._name, since=since
+        )
 
     @in_thread("long")
     def sweep(
@@ -335,12 +337,12 @@ class CollectionEvaluation(OfCollection):
         found = self._database.get_calibration(self._name)
         if found is None:
             return None
-        now = self._database.corpus_fingerprint(self._name)
+        now = self._database.value(str, "_corpus_fingerprint", collection=self._name)
         return replace(found, corpus_changed=now != found.corpus_fingerprint)
 
     def drop_calibration(self) -> bool:
         """Forget when answers are right; whether that was stored."""
-        return self._database.drop_calibration(self._name)
+        return self._database.value(bool, "drop_calibration", collection=self._name)
 
     @in_thread("long")
     def audit(

@@ -43,13 +43,21 @@ class Gates(OfCollection):
         Raises: NotFound, InvalidInput, InvalidQuery.
         """
         check_names(options, known=SearchOptions.__optional_keys__, call="search")
-        self._database.set_gate(
-            self._name, set_name, metric=metric, epsilon=epsilon, k=k, options=dict(options)
+        self._database.call(
+            "set_gate",
+            collection=self._name,
+            set_name=set_name,
+            metric=metric,
+            epsilon=epsilon,
+            k=k,
+            options=dict(options),
         )
 
     def drop(self, set_name: str, *, metric: str = "ndcg") -> bool:
         """Demand it no longer; False where there was no such gate. Raises: NotFound."""
-        return self._database.drop_gate(self._name, set_name, metric)
+        return self._database.value(
+            bool, "drop_gate", collection=self._name, set_name=set_name, metric=metric
+        )
 
     @in_thread("long")
     def check(
@@ -89,7 +97,9 @@ class Gates(OfCollection):
     def checks(self, *, limit: int = 100) -> builtins.list[GateCheck]:
         """What the gates decided, the latest first. A change that they refused is there when this
         client, another or the command line made it; not when a call in SQL did."""
-        return self._database.list_gate_checks(self._name, limit)
+        return self._database.rows(
+            GateCheck, "list_gate_checks", collection=self._name, limit=limit
+        )
 
     def _answered(self, gate: Gate) -> int:
         """The latest run of answers that would be given now. Raises: NotReady."""

@@ -72,7 +72,7 @@ BEGIN
     JOIN rag._chunk_counts(_prepare_keyword.collection_id, _words) AS n ON n.word = w.word;
 
     -- A word that only others may have is none to be told of.
-    IF typo_tolerance AND 0 = ANY (_counts)
+    IF typo_tolerance IS NOT false AND 0 = ANY (_counts)
         AND rag._scope(_prepare_keyword.collection_id) IS NULL THEN
         _unknown := ARRAY(
             SELECT w.word
@@ -140,7 +140,7 @@ Document frequencies are those of the merged chunks (rag._chunk_counts) correcte
 changes. What several languages make of a word has one idf, by the sum of its document frequencies:
 a form that only one odd chunk has is not rarer than the word.
 typo_tolerance: in the place of a word that no chunk has stand those that rag._fuzzy_terms finds, as
-forms of one word, at their weights.$$;
+forms of one word, at their weights; NULL is true.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._frequency_of_rank(rank real)
