@@ -266,10 +266,10 @@ at most 10,000. Pages of the same search never share a chunk nor leave one out w
 written. They are cut from one list as long as it reaches: that of the candidates. After it, four
 times as many are taken, and the new ones follow by their scores.
 typo_tolerance: a word of the query that no chunk of the collection has is searched for in British
-or American spelling, with the accent that its capital lacks in a Romance language or, unless it is an ordinary word of its language (rag.ordinary_words), as the
-words that one typing error makes of it, up to three of them, at 0.7 of the weight. So are words of
-four letters or more; numbers, identifiers, words in capitals and what stands in double quotes are
-not. rag.explain_search tells which of those the hits have, and so does, within the transaction,
+or American spelling, with the accent that its capital lacks in a Romance language or, unless it is
+an ordinary word of its language (rag.ordinary_words), as the words that one typing error makes of
+it, up to three of them, at 0.7 of the weight. So are words of four letters or more; numbers,
+identifiers, words in capitals and what stands in double quotes are not. rag.explain_search tells which of those the hits have, and so does, within the transaction,
 current_setting('rag.notes').
 expected_space: the space whose model made query_embedding; error RG008 when another is active by
 now.

@@ -176,5 +176,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._same_word IS
-$$What a word in lower case is written as where it is no other word: in British or American spelling,
-or with the accent of its first letter, which Romance languages leave out on a capital (Etat).$$;
+$$What a word in lower case is written as where it is no other word: in British or American
+spelling, or with the accent of its first letter, which Romance languages leave out on a capital
+(Etat).$$;

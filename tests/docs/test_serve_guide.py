@@ -7,10 +7,12 @@ import importlib.util
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import typer
 from http_service import running
 from paths import ROOT
@@ -53,6 +55,7 @@ def test_its_options_exist() -> None:
     assert len(named) > 4 and named <= OPTIONS
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no engine: curl is not on the PATH")
 def test_its_commands_run(dsn: str, tmp_path: Path) -> None:
     (tmp_path / "manual.pdf").write_bytes(b"no pdf")
     with Rag(dsn, settings=Settings(home=tmp_path / "home")) as rag:

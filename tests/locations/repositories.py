@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 
 def git(folder: Path, *arguments: str) -> str:
+    if shutil.which("git") is None:
+        pytest.skip("no engine: git is not on the PATH")
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     done = subprocess.run(
