@@ -269,8 +269,8 @@ typo_tolerance: a word of the query that no chunk of the collection has is searc
 or American spelling, with the accent that its capital lacks in a Romance language or, unless it is
 an ordinary word of its language (rag.ordinary_words), as the words that one typing error makes of
 it, up to three of them, at 0.7 of the weight. So are words of four letters or more; numbers,
-identifiers, words in capitals and what stands in double quotes are not. rag.explain_search tells which of those the hits have, and so does, within the transaction,
-current_setting('rag.notes').
+identifiers, words in capitals and what stands in double quotes are not. rag.explain_search tells
+which of those the hits have, and so does, within the transaction, current_setting('rag.notes').
 expected_space: the space whose model made query_embedding; error RG008 when another is active by
 now.
 Circle: application 5, Search.
