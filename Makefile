@@ -193,7 +193,7 @@ STORES := .venv-stores
 test-stores: # locations in S3 (moto's server) and SFTP (paramiko's), in an environment of their own
 	@test -x $(STORES)/bin/python || $(PYTHON) -m venv $(STORES)
 	@$(STORES)/bin/python -m pip --quiet --quiet install -e ".[embedded,onnx,files,sources,unit]" "moto[server]" s3fs paramiko
-	$(STORES)/bin/pytest tests/locations/test_stores.py tests/locations/test_killed_sync.py -k "stores or s3"
+	$(STORES)/bin/pytest tests/locations/test_stores.py tests/locations/test_killed_sync.py tests/locations/test_credentials.py -k "stores or s3 or sftp"
 
 test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
 from rag_pg.errors import InvalidInput
+from rag_pg.locations.secrets import named_credential
 
 PORTS = {"http": 80, "https": 443}
 _PORTS = (80, 443, 8080, 8443)
@@ -58,11 +59,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def read_address(url: str, private_hosts: frozenset[str] = frozenset()) -> Address:
-    """Return the parts of an address. Raises AddressRefused for another scheme or port, a user, a
-    host that is written in an odd way."""
+    """Return the parts of an address. Raises AddressRefused for another scheme or port, a user or a
+    credential, a host that is written in an odd way."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
+        host, port, secret = parts.hostname or "", parts.port, named_credential(parts)
     except ValueError:
         raise AddressRefused("an address that cannot be read is not fetched") from None
     shown = f"{parts.scheme}://{host}"
@@ -70,6 +71,8 @@ def read_address(url: str, private_hosts: frozenset[str] = frozenset()) -> Addre
         raise AddressRefused(f"{shown}: only http and https are fetched")
     if any(c <= " " or c in "\\\x7f" for c in url) or "@" in parts.netloc:
         raise AddressRefused(f"{shown}: an address with a user or odd characters is not fetched")
+    if secret:
+        raise AddressRefused(f"{shown}: an address that holds a credential is not fetched")
     host = _host(host, shown)
     port = PORTS[parts.scheme] if port is None else port
     if port not in _PORTS and f"{host}:{port}" not in private_hosts:

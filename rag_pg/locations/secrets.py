@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from rag_pg.errors import InvalidInput
 
 _NAMES = re.compile(
-    r"key|secret|token|passw|pwd|credential|signature|\bsig\b|auth|cookie|session", re.I
+    r"key(?!word)|secret|token|passw|pwd|credential|signature|\bsig\b|auth(?!or(?!i))|cookie|session",
+    re.I,
 )
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _QUERY = re.compile(r"\?[^\s'\"<>)]+")
@@ -19,18 +21,25 @@ _USERS = ("sftp", "ssh", "git+ssh", "smb")  # whose addresses may name a user, w
 _REMEDY = "leave it out, and give it by the environment: see docs/guides/sources.md"
 
 
+def named_credential(address: SplitResult) -> str | None:
+    """Return the name of the first credential in an address's query, fragment or parameters."""
+    given = "&".join((address.path.partition(";")[2], address.query, address.fragment))
+    pairs = parse_qsl(given.replace(";", "&"))
+    return next((name for name, _ in pairs if _NAMES.search(name)), None)
+
+
 def check_address(location: str) -> None:
     """Raise InvalidInput, without the address, where it holds a credential."""
     try:
         parts = urlsplit(location)
         user, password = parts.username, parts.password
-        names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+        secret = named_credential(parts)
     except ValueError as exc:
         raise InvalidInput("the location is not an address that can be read") from exc
     if password is not None or (user and parts.scheme not in _USERS):
         raise InvalidInput(f"the location holds a user's name or password; {_REMEDY}")
-    if secret := [name for name in names if _NAMES.search(name)]:
-        raise InvalidInput(f"the location's query holds {secret[0]}, a credential; {_REMEDY}")
+    if secret:
+        raise InvalidInput(f"the location's query holds {secret}, a credential; {_REMEDY}")
 
 
 def check_options(options: Mapping[str, object]) -> None:
@@ -46,9 +55,11 @@ def check_options(options: Mapping[str, object]) -> None:
 
 def without_secrets(text: str) -> str:
     """Return what a library or a server said in one line, without users, queries of addresses and
-    the values of variables that hold credentials."""
-    for name, value in os.environ.items():
-        if len(value) >= 6 and _NAMES.search(name):
-            text = text.replace(value, "…")
+    the values of variables, and of fsspec's configuration, that hold credentials."""
+    stores = getattr(sys.modules.get("fsspec.config"), "conf", {})
+    for given in (os.environ, *stores.values()):
+        for name, value in given.items():
+            if _NAMES.search(name) and len(str(value)) >= 6:
+                text = text.replace(str(value), "…")
     text = _QUERY.sub("?…", _USERINFO.sub("…@", text))
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:300]

@@ -28,6 +28,7 @@ from rag_pg.locations.location import (
     read_object,
     state_of,
 )
+from rag_pg.locations.secrets import without_secrets
 from rag_pg.types import LoadFailure, Skipped, Unchanged
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Website:
             return one
         page = self._page(one, {})
         if page is None or page.status != 200:
-            raise LocationUnavailable(f"sitemap {one} cannot be read")
+            raise LocationUnavailable(f"sitemap {without_secrets(one)} cannot be read")
         return page
 
     def _is_below(self, url: str) -> bool:

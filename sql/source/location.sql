@@ -6,8 +6,8 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    secret CONSTANT text := '(key|secret|token|passw|pwd|credential|signature|auth|cookie'
-        '|session)';
+    secret CONSTANT text := '(key(?!word)|secret|token|passw|pwd|credential|signature'
+        '|auth(?!or(?!i))|cookie|session|%)';  -- an encoded name may be any
 BEGIN
     IF coalesce(location, '') !~ '^[a-z][a-z0-9+.-]*://[^[:space:][:cntrl:]]+$'
         OR length(location) > 1500 THEN
@@ -18,7 +18,8 @@ BEGIN
     END IF;
     -- Never the location itself: an error is shown and logged.
     IF location ~ '://[^/?#]*:[^/?#]*@' OR location ~ '^(git[+])?https?://[^/?#]*@'
-        OR location ~* '[?&]sig=' OR location ~* ('[?&][^=&#]*' || secret || '[^=&#]*=') THEN
+        OR location ~* '[?&#;]sig='
+        OR location ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
         RAISE EXCEPTION 'the location holds a credential'
         USING ERRCODE = 'RG001',
             HINT = 'give it to the worker by its environment: see docs/guides/sources.md';

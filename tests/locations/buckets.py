@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 from unittest import mock
@@ -35,12 +37,48 @@ def bucket(name: str) -> Iterator[tuple[Any, Mapping[str, str]]]:
         "AWS_ENDPOINT_URL": f"http://{host}:{port}",
     }
     try:
+        tell(environment["AWS_ENDPOINT_URL"], "reset", "")  # what it has outlives a server
         with mock.patch.dict(os.environ, environment):
             store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
-            with suppress(FileExistsError):
-                store.mkdir(name)
-            for path in store.find(name):  # the server's buckets outlive it in its process
-                store.rm(path)
+            store.mkdir(name)
             yield store, environment
     finally:
         server.stop()
+
+
+@contextmanager
+def guarded_bucket(
+    name: str, files: Mapping[str, str]
+) -> Iterator[tuple[Mapping[str, str], str, str]]:
+    """Give the environment that finds a bucket with files below docs/, and the key and the secret
+    of the one user who may read it."""
+    import boto3
+
+    with bucket(name) as (store, environment):
+        for file, text in files.items():
+            store.pipe_file(f"{name}/docs/{file}", text.encode())
+        iam = boto3.client("iam")
+        iam.create_user(UserName="reader")
+        allowed = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+        iam.put_user_policy(UserName="reader", PolicyName="read", PolicyDocument=policy)
+        made = iam.create_access_key(UserName="reader")["AccessKey"]
+        address = environment["AWS_ENDPOINT_URL"]
+        tell(address, "reset-auth", "0")
+        try:
+            others = ("AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL")
+            with mock.patch.dict(os.environ):
+                del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+                known = {key: environment[key] for key in others}
+                yield known, made["AccessKeyId"], made["SecretAccessKey"]
+        finally:
+            tell(address, "reset-auth", "inf")
+
+
+def tell(address: str, what: str, value: str) -> None:
+    """Set something of a moto server, such as how many calls it answers before it looks at
+    signatures."""
+    plain = {"Content-Type": "text/plain"}
+    asked = urllib.request.Request(f"{address}/moto-api/{what}", value.encode(), plain)
+    with urllib.request.urlopen(asked) as answer:
+        answer.read()

@@ -4,18 +4,16 @@ paramiko are."""
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from locations.buckets import NEEDS_MOTO, SECRET, bucket
+from locations.files_server import serve_files
 
 from rag_pg import LocationUnavailable, Rag
 from rag_pg.client import Collection
-from rag_pg.threads import start_thread
 
 pytestmark = [
     NEEDS_MOTO,
@@ -83,61 +81,12 @@ def test_an_archive_in_s3(docs: Collection, bucket: Any, tmp_path: Path) -> None
 
 @pytest.fixture
 def sftp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """A server of paramiko's own on loopback that serves a folder to who knows the password."""
-    import paramiko
-
     root = tmp_path / "served"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "a.md").write_text("Red fish.")
-
-    class Door(paramiko.ServerInterface):  # type: ignore[misc]
-        def check_auth_password(self, username: str, password: str) -> Any:
-            right = password == SECRET
-            return paramiko.AUTH_SUCCESSFUL if right else paramiko.AUTH_FAILED
-
-        def check_channel_request(self, kind: str, chanid: int) -> Any:
-            return paramiko.OPEN_SUCCEEDED
-
-    class Tree(paramiko.SFTPServerInterface):  # type: ignore[misc]
-        def list_folder(self, path: str) -> Any:
-            try:
-                return [
-                    paramiko.SFTPAttributes.from_stat(one.stat(), one.name)
-                    for one in (root / path.strip("/")).iterdir()
-                ]
-            except OSError as exc:
-                return paramiko.SFTPServer.convert_errno(exc.errno or 2)
-
-        def stat(self, path: str) -> Any:
-            try:
-                return paramiko.SFTPAttributes.from_stat((root / path.strip("/")).stat())
-            except OSError as exc:
-                return paramiko.SFTPServer.convert_errno(exc.errno or 2)
-
-        lstat = stat
-
-        def open(self, path: str, flags: int, attr: Any) -> Any:
-            handle = paramiko.SFTPHandle(flags)
-            handle.readfile = (root / path.strip("/")).open("rb")
-            return handle
-
-    key = paramiko.RSAKey.generate(2048)
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                transport = paramiko.Transport(listener.accept()[0])
-                transport.add_server_key(key)
-                transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Tree)
-                with suppress(Exception):
-                    transport.start_server(server=Door())
-
-    start_thread(accept, "sftp")
     monkeypatch.setenv("HOME", str(tmp_path))
-    port = listener.getsockname()[1]
-    yield lambda: f"sftp://reader@127.0.0.1:{port}/docs"
-    listener.close()
+    with serve_files(root, SECRET) as port:
+        yield lambda: f"sftp://reader@127.0.0.1:{port}/docs"
 
 
 def test_a_folder_of_sftp(

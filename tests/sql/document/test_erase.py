@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,26 +12,15 @@ from typing import Any
 
 import psycopg
 import pytest
+from dumps import dump
 from fakes import HashEmbedder
 
 from rag_pg import Rag, Settings
 from rag_pg.client.collection import Collection
-from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 WORD = "xylocanth"
 SECRET = f"The code of the {WORD} vault is seven."
-
-
-def dump(dsn: str) -> str:
-    """The whole database as pg_dump writes it, rows as INSERT statements."""
-    with psycopg.connect(dsn) as connection:
-        version = connection.info.server_version // 10000
-    program = EmbeddedServer(Path(), postgres_version=version).program("pg_dump")
-    done = subprocess.run(
-        [program, "--inserts", dsn], capture_output=True, text=True, check=True, timeout=120
-    )
-    return done.stdout
 
 
 def everywhere(connection: Connection, word: str) -> list[str]:

@@ -30,6 +30,10 @@ def docs(connection: Connection) -> Connection:
         ("https://host/?access_token=PASSWORD", "{}"),
         ("s3://box/?X-Amz-Signature=PASSWORD", "{}"),
         ("https://host/?a=1&sig=PASSWORD", "{}"),
+        ("https://host/?a=1;api_key=PASSWORD", "{}"),
+        ("https://host/?tok%65n=PASSWORD", "{}"),
+        ("https://host/#access_token=PASSWORD", "{}"),
+        ("https://host/a;jsessionid=PASSWORD", "{}"),
         ("s3://box/", '{"secret": "PASSWORD"}'),
         ("s3://box/", '{"endpoint_url": "http://PASSWORD/"}'),
         ("s3://box/", '{"client_kwargs": {"a": 1}}'),
@@ -91,3 +95,9 @@ def test_two_sessions_at_once_take_two_locations(docs: Connection, dsn: str) -> 
         first = docs.execute(TAKE, ["one", EVERYTHING]).fetchall()
         second = other.execute(TAKE, ["two", EVERYTHING]).fetchall()
     assert sorted(location for _, location in first + second) == ["s3://box/a/", "s3://box/b/"]
+
+
+def test_a_word_that_begins_as_that_of_a_credential_is_none(docs: Connection) -> None:
+    location = "https://host/guests?author=ann&keywords=fish&authors_of=x"
+    docs.execute(ATTACH, [location, "{}"])
+    assert docs.execute("SELECT location FROM rag.list_locations()").fetchall() == [(location,)]
