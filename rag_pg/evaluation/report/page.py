@@ -17,10 +17,13 @@ STYLE = """:root{color-scheme:light dark}body{font:16px/1.55 system-ui,sans-seri
 auto;max-width:68rem;padding:0 1rem;background:light-dark(#fbfbfa,#16181b);color:light-dark(#1c1e21,
 #e6e7e9)}table{border-collapse:collapse;width:100%;margin:1rem 0;display:block;overflow-x:auto;
 background:light-dark(#fff,#1e2125)}td,th{border-bottom:1px solid light-dark(#dfe1e4,#363b42);
-padding:.4rem .75rem;text-align:start;vertical-align:top;overflow-wrap:anywhere}th{font-size:.8rem;
-color:light-dark(#5c6269,#a3a9b1)}td.n{text-align:end;font-variant-numeric:tabular-nums}
+padding:.4rem .75rem;text-align:start;vertical-align:top;overflow-wrap:break-word}
+@media(max-width:40rem){td,th{padding:.4rem}}th{font-size:.8rem;color:light-dark(#5c6269,#a3a9b1)}
+.n{text-align:end;font-variant-numeric:tabular-nums;white-space:nowrap}
+td:has(small),td:has(ol){min-width:11rem}h1{font-size:1.5rem;line-height:1.3}h2{font-size:1.2rem}
+ol{margin:0;padding-inline-start:1.6rem}select{max-width:100%}
 tr.worse{background:light-dark(#fde8e8,#3d2124)}tr.better{background:light-dark(#e8f6ea,#1d3325)}
-.rel{font-weight:600}.fail{color:light-dark(#a8261d,#ff9d93)}p,h1,li{overflow-wrap:anywhere}
+.rel{font-weight:600}.fail{color:light-dark(#a8261d,#ff9d93)}p,h1,h2,li{overflow-wrap:anywhere}
 svg{display:block;width:100%;max-width:34rem;font:14px system-ui,sans-serif;fill:currentColor}
 .grid,.line{stroke:currentColor;fill:none;stroke-opacity:.15}.line{stroke-opacity:.6;
 stroke-dasharray:2 4}.legend{padding-inline-start:1.8rem}.legend span{display:inline-block;
@@ -224,8 +227,9 @@ def _run_line(run: EvalRun) -> str:
     told = (
         f"run {run.run_id} {run.name}: {run.kind} of {run.collection}, {run.queries} questions,"
         f" {run.started_at:%Y-%m-%d %H:%M}, model {run.model}, rag_pg {run.code_version}, documents"
-        f" {run.corpus_fingerprint[:12]}, settings {dict(run.settings)}; {'; '.join(run.notes)}"
+        f" {run.corpus_fingerprint[:12]}, settings {dict(run.settings)}"
     )
+    told = "; ".join([told, *run.notes])
     return f"<p>{escape(told)}</p>"
 
 

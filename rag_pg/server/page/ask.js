@@ -48,7 +48,7 @@ export function open() {
 	};
 	draw();
 	if (app.params.get("q") && !turns.length) start(app.params.get("q"));
-	return [log, form, h("p.under.row.soft", "Shift+Enter begins a line, / comes here.", fresh)];
+	return [log, form, h("p.under.row.soft", "Shift+Enter begins a line, / comes here", fresh)];
 }
 
 // A drawing waits 8 times as long as the last one took.

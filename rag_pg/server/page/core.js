@@ -68,10 +68,11 @@ export function duration(seconds) {
 	const [size, word] = seconds < 5400 ? [60, "min"] : seconds < 194400 ? [3600, "h"] : [86400, "days"];
 	return `${Math.round(seconds / size)} ${word}`;
 }
+export const when = (moment) => new Date(moment).toLocaleString([], {dateStyle: "short", timeStyle: "short"});
 export function ago(moment) {
 	if (!moment) return "–";
-	const at = new Date(moment), seconds = (Date.now() - at) / 1000;
-	return h("time", {datetime: moment, title: at.toLocaleString()}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
+	const seconds = (Date.now() - new Date(moment)) / 1000;
+	return h("time", {datetime: moment, title: when(moment)}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
 }
 
 // Always relative: a prefix before the service works.
@@ -98,28 +99,24 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 		dialog.remove();
 		asking = null;
 		done(!!dialog.returnValue);
-	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.trim();}}, h("h2", short(detail, 500)),
-		h("label", "Key ", field), h("p.soft", "rag.make_service_key makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
+	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.trim();}}, h("h2", "This service asks for a key"), sessionStorage[KEY] && h("p.trouble", short(detail, 500)),
+		h("label", "Key", field), h("p.soft", code("rag-pg key make NAME"), " makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
 	document.body.append(dialog);
 	dialog.showModal();
 });
 
-// EventSource cannot POST. Each character is looked at once.
+// EventSource cannot POST. An event is its kind, its data and an empty line.
 export async function* events(response) {
-	let pieces = [], kind, data = [];
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+	let pieces = [];
 	for (let got; !(got = await reader.read()).done;) {
-		const lines = got.value.split("\n"), rest = lines.pop();
-		for (const end of lines) {
-			const line = pieces.concat(end).join("").replace(/\r$/, "");
-			pieces = [];
-			if (line.startsWith("event:")) kind = line.slice(6).trim();
-			else if (line.startsWith("data:")) data.push(line.slice(5));
-			else if (!line && data.length) {
-				yield {kind, ...JSON.parse(data.join("\n"))};
-				[kind, data] = ["", []];
-			}
+		pieces.push(got.value);
+		if (!got.value.includes("\n")) continue;
+		const all = pieces.join("").split("\n\n");
+		pieces = [all.pop()];
+		for (const one of all) {
+			const [, kind, data] = /^event: (.*)\ndata: (.*)/.exec(one) ?? [];
+			if (kind) yield {kind, ...JSON.parse(data)};
 		}
-		pieces.push(rest);
 	}
 }

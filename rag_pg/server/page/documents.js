@@ -4,7 +4,7 @@ import * as source from "./source.js";
 export function open() {
 	const {params} = app;
 	const facts = h("div.tiles"), files = h("ul.plain", {"aria-live": "polite"}), failures = h("div"), rows = h("div");
-	const field = h("input", {id: "field", type: "search", value: params.get("p"), label: "Uri begins with", placeholder: "Uri begins with …"});
+	const field = h("input", {id: "field", type: "search", value: params.get("p"), placeholder: "Uri begins with …"});
 	const see = () => {
 		tiles(facts, app.stats);
 		part(failures, () => failed(refresh));

@@ -1,4 +1,4 @@
-import {ago, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table} from "./core.js";
+import {ago, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table, when} from "./core.js";
 import {curve, intervals} from "./plots.js";
 
 const METRICS = ["ndcg", "recall", "mrr"];
@@ -15,7 +15,7 @@ export async function open() {
 	});
 }
 
-const told = (run) => short(run.name, 40) || `${run.kind} of ${new Date(run.started_at).toLocaleString([], {dateStyle: "short", timeStyle: "short"})}`;
+const told = (run) => short(run.name, 40) || `${run.kind} of ${when(run.started_at)}`;
 const signed = (value) => `${value > 0 ? "+" : ""}${value.toFixed(3)}`.replace("-", "−");
 
 async function runs(sets, set, list) {

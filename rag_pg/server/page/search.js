@@ -8,7 +8,7 @@ export function open() {
 	const go = (changed) => app.go("search", {q: field.value, f: JSON.stringify(chosen), ...changed}), filters = h("div.facets"), found = h("div");
 	part(filters, () => facets(chosen, filter, go));
 	if (query) part(found, () => results({query, limit, filter}, go));
-	else show(found, empty("Nothing is searched yet.", "Each passage is shown with its rank by vectors and by words."));
+	else show(found, empty("Nothing is searched yet.", "Type words or a question above: each passage comes with its ranks."));
 	return [h("form.composer", {go}, field, h("button.main", "Search")), filters, found];
 }
 

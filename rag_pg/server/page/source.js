@@ -1,4 +1,4 @@
-import {$, button, code, empty, get, h, name, number, part, request, short, show} from "./core.js";
+import {$, button, code, empty, get, h, name, number, part, request, short, show, when} from "./core.js";
 import {anchor} from "./markdown.js";
 
 let from = null, loading = null, file = "";
@@ -48,15 +48,11 @@ export async function open({uri, title, spans = [], chunk_id: chunk, page, note}
 }
 
 // Code points, as Python and PostgreSQL count -> UTF-16 units, as JavaScript does.
-export function units(content, offsets) {
-	const found = new Map();
-	let unit = 0, point = 0;
-	for (const offset of [...offsets].sort((a, b) => a - b)) {
-		for (; point < offset && unit < content.length; point++) unit += content.codePointAt(unit) > 0xffff ? 2 : 1;
-		found.set(offset, unit);
-	}
-	return offsets.map((offset) => found.get(offset));
-}
+export const units = (content, offsets) => offsets.map((offset) => {
+	let unit = 0;
+	for (let point = 0; point < offset && unit < content.length; point++) unit += content.codePointAt(unit) > 0xffff ? 2 : 1;
+	return unit;
+});
 
 // Where quotations stand: by their offsets where these still hold, else where they are found.
 function places(content, spans) {
@@ -107,7 +103,7 @@ function chunks(all, wanted, spans) {
 function versions(all, uri) {
 	if (all.length < 2) return empty("There is one version.", "Earlier ones are kept after, in Python: ", code("docs.alter(keep_versions=timedelta(days=365))"));
 	const told = h("div"), pick = (label, chosen) => {
-		const select = h("select", {label, onchange: () => draw()}, all.map(({version, state, valid_from: since}) => h("option", {value: version}, `version ${version}, ${state}${since ? `, ${new Date(since).toLocaleString()}` : ""}`)));
+		const select = h("select", {label, onchange: () => draw()}, all.map(({version, state, valid_from: since}) => h("option", {value: version}, `${version}: ${state} ${since ? when(since) : ""}`)));
 		select.value = chosen;
 		return select;
 	};

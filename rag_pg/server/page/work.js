@@ -8,7 +8,7 @@ const VIEWS = {
 		return table(["Collection", "Waiting", "Running", "Delayed", "Failed", "Oldest", "Jobs a minute", "Time left", "Why"], counts.map((r) => [name(r.collection_name),
 			number(r.waiting), number(r.running), number(r.delayed), [number(r.dead), r.dead > 0 && [" ", button("Try again", async () => {
 				say(`${plural((await post("jobs/retry", {collection: r.collection_name})).count, "job")} queued again`);
-			})]], r.lag ? duration(r.lag) : "–", number(Math.round(60 * r.rate)), r.eta ? duration(r.eta) : r.eta == null ? "unknown" : "–", said(r.reason)]), "Nothing waits.", "All that was put is searchable.");
+			})]], r.lag ? duration(r.lag) : "–", number(Math.round(60 * r.rate)), r.eta ? duration(r.eta) : r.eta == null ? "unknown" : "–", r.reason && said(r.reason)]), "Nothing waits.", "All that was put is searchable.");
 	},
 	async Workers() {
 		return table(["Worker", "Collections", "Jobs now", "Jobs a minute", "Seen"], (await get("workers")).map((r) => [name(r.worker), short(r.collections?.join(", ") ?? "all"), number(r.leased_jobs),
