@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -102,28 +103,20 @@ class Files:
         data: bytes = self._files.cat_file(path, start=0, end=self._limits.max_bytes + 1)
         return data
 
-    def _explained(self) -> _Explained:
-        return _Explained(self.location)
-
-
-class _Explained:
-    """Whatever a library raises within the block becomes an error that names the location."""
-
-    def __init__(self, location: str) -> None:
-        self._location = location
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
-        if not isinstance(exc, Exception) or isinstance(exc, RagError):
-            return
-        shown = without_secrets(self._location)
-        if isinstance(exc, ImportError):
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Whatever a library raises within the block becomes an error that names the location."""
+        shown = without_secrets(self.location)
+        try:
+            yield
+        except RagError:
+            raise
+        except ImportError as exc:
             raise LocationUnavailable(
                 f"{shown} needs a library that is not installed: {_reason(exc)}"
             ) from None
-        raise LocationUnavailable(f"{shown} cannot be listed: {_reason(exc)}") from None
+        except Exception as exc:
+            raise LocationUnavailable(f"{shown} cannot be listed: {_reason(exc)}") from None
 
 
 def _reason(exc: BaseException) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, cell_of
+from rag_pg.evaluation.run import find_run
 from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.types import EvalQuery
 
@@ -32,8 +33,13 @@ def export_set(database: Database, set_name: str, path: Path, *, form: str) -> l
     if form in ("jsonl", "csv"):
         return []
     lost = sum(1 for query in queries if _beyond_qrels(query))
-    return [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
-            " as quotes or answers"] if lost else []  # fmt: skip
+    notes = [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
+             " as quotes or answers"] if lost else []  # fmt: skip
+    blank = {uri for query in queries for uri in _grades(query) if " " in uri}
+    if blank and form == "trec":
+        notes.append(f"{len(blank)} uris hold blanks: trec_eval and the command ir_measures read"
+                     " none")  # fmt: skip
+    return notes
 
 
 def _beyond_qrels(query: EvalQuery) -> bool:
@@ -140,16 +146,16 @@ _WRITERS: Mapping[str, Callable[[Iterable[EvalQuery], Path], None]] = {
 
 def export_run(database: Database, run_id: int, path: Path) -> int:
     """Write what a run found in TREC's form, for trec_eval and ir-measures: each document where its
-    first chunk stands; return how many lines.
+    first chunk stands, with the tag that an imported run came with; return how many lines.
 
     Raises: InvalidInput (it cannot be written), NotFound.
     """
     ranked = EvalStatements(database).ranked_documents(run_id)
+    tag = str(find_run(database, run_id).settings.get("imported") or f"rag_pg-{run_id}")
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for query_id, uri, rank in ranked:
-                score, tag = f"{1 / rank:.9f}", f"rag_pg-{run_id}"
-                file.write(_row(query_id, "Q0", uri, str(rank), score, tag))
+                file.write(_row(query_id, "Q0", uri, str(rank), f"{1 / rank:.9f}", tag))
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc}") from exc
     return len(ranked)
