@@ -20,6 +20,7 @@ _GERMAN = re.compile(
 )
 _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")  # "weekends", "daily" tell of it
 _ENDS = ".!?:"
 
 
@@ -65,10 +66,11 @@ def find_names(question: str) -> set[str]:
     found = {t for t in tokens if re.search(r"\d|\w_\w|[a-z][A-Z]|[A-Z]{2}", t)}
     after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
     capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}
+    days = {t for t in capital if _DAY.search(t)}
     particles = [t for word in words(question) if is_function_word(t := word)]
     german = sum(_GERMAN.fullmatch(word) is not None for word in particles)
     if len(capital) < len(after) and 2 * german <= len(particles):
-        found |= capital
+        found |= capital - days
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from rag_pg.text import compared_things, content_words
+from rag_pg.text import compared_things, content_words, words
 
 LEAST_OF_A_SIDE = 0.9  # of the words of a thing that is compared, that its passage has
 LEAST_OF_A_PART = 0.6  # of the words of a part of a question, that its passage has
@@ -30,7 +30,7 @@ _HOW_TO = re.compile(
 )
 _QUANTITY = re.compile(
     r"""\W*(?:(?:for|in|at|after|about|to|since)\s+)?(?:
-      how\s+(?:much|many|long|often|old|far|big|large|high|tall|fast)\b
+      how\s+(?:much|many|long|often|old|far|big|large|high|tall|fast|heavy|loud|deep|wide|thick|warm|hot|cold)\b
     | what\s+(?:does|do|did|will|would)\b.*\bcosts?\b | was\s+kostet | quel\s+est\s+le\s+prix
     | (?:what(?:'s|’s|\s+is|\s+are|\s+was|\s+were)|wie\s+ist|was\s+ist|quel(?:le)?\s+est
         |cuál\s+es|qual\s+è)\s+
@@ -84,6 +84,23 @@ _DEFINITION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# Words for the kind of answer that is wanted, which say nothing of what it is about.
+_KINDS = frozenset(
+    words(
+        """number amount price prices cost costs fee duration often long high highest lowest maximum
+minimum most mean means meaning average total value name address temperature colour color weight
+size height age old tall heavy loud deep wide thick fast warm hot cold phone telephone email
+nummer anzahl betrag preis kosten kostet dauer dauert höhe hoch lange oft höchste maximal mindestens
+bedeutet bedeutung durchschnittlich wert name adresse temperatur farbe gewicht größe alter alt
+schwer groß laut tief breit schnell warm telefonnummer rufnummer
+montant prix coût coûte nombre numéro nom adresse valeur durée dure signifie téléphone
+importe precio cuesta número nombre dirección valor dura significa teléfono
+importo prezzo costa numero nome indirizzo valore durata telefono"""
+    )
+)
+# A compound with one of them: Telefonnummer, Mietpreis.
+_COMPOUND = re.compile(r"(?<=\w{4})(?:nummern?|anzahl|betrag|preise?|kosten|dauer|adressen?)$")
+
 
 def question_kind(question: str) -> QuestionKind:
     """Return how_to (steps are wanted), definition (what or who something is), quantity (how much,
@@ -114,3 +131,15 @@ def has_number(text: str) -> bool:
     """Whether a text has a digit or a small number in words (of the larger European languages,
     Chinese)."""
     return _NUMBER.search(text) is not None
+
+
+def says_kind(word: str) -> bool:
+    """Whether a word of a question says what kind of answer is wanted (a number, a name), and
+    nothing of what it is about."""
+    found = words(word)
+    return bool(found) and all(part in _KINDS for part in found)
+
+
+def without_kind(word: str) -> str:
+    """Return what a compound with such a word is about: telefon of telefonnummer."""
+    return _COMPOUND.sub("", word)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.answer.head import find_names
+from rag_pg.answer.question_kind import says_kind, without_kind
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
@@ -108,7 +109,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
 
     A word weighs as in BM25: ln(1 + (N - df + 0.5) / (df + 0.5)) over all chunks of the collection,
     so one that the collection does not have weighs most. Such a word is taken for a word of the
-    texts that is one slip away.
+    texts that is one slip away; it does not count where it says what kind of answer is wanted.
 
     Args:
         match_terms: rag.match_terms of the collection; None: words are compared here, and counted
@@ -120,6 +121,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
         terms = list(match(mended, texts))
     meant = [t for t in terms if t.df or t.term.isdigit() or not _is_chance(t.term)]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
+    meant = [t for t in meant if t.df or not says_kind(t.word)] or meant
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
     for column, term in enumerate(meant):
         has[[number - 1 for number in term.found_in], column] = True
@@ -175,6 +177,7 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
         others = [w for w in counts if w != word]
         near = [w for w in others if w[0] == word[0] and is_one_slip(word, w)]
         near = near or [w for w in others if word not in names and same_word(word, w)]
+        near = near or [w for w in others if w == without_kind(word)]
         if near:
             meant = max(near, key=lambda other: (counts[other], other))
             question = _replace_word(question, word, meant)

@@ -54,7 +54,13 @@ def look(question: str, *texts: str, elsewhere: Sequence[str] = (), **weights: f
 def test_a_generic_word_that_no_document_has_refuses_nothing() -> None:
     found = look("error E17 mean", "E17: the tray is open.", e17=5, error=1, mean=0.5)
     assert found.lacking == [] and found.is_enough
-    assert found.missing == ["error", "mean"]
+    assert found.missing == ["error"]  # "mean" says what is asked, not of what
+    assert look("phone number hotline", "The hotline: 55 02.", phone=5, number=5).missing == []
+    assert look("telefonnummer der firma", "Firma: Telefon 5502.", telefonnummer=5).missing == []
+
+
+def test_a_weekday_is_no_name() -> None:
+    assert find_names("Who is there on Saturday and in May?") == {"May?"}
 
 
 def test_the_word_that_the_meaning_hangs_on_refuses_where_no_document_has_it() -> None:

@@ -2,7 +2,8 @@
 
 Pairs written before any answer to them was seen: questions with a document that answers, in other
 words than theirs, and questions about a name, an identifier or a thing that no document has. One
-file was looked at while the rules were made; the other was held back until they were.
+file was looked at while the rules were made; another was held back until they were; the later one
+was written by somebody else, who then mended the kinds that it found.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rag_pg.types import Answer
 
 HERE = Path(__file__).parent
 FIRST = "questions_of_small_collections"
+FILES = (FIRST, f"{FIRST}_held_back", f"{FIRST}_later")
 
 
 def read_collections(name: str) -> dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
@@ -56,7 +58,7 @@ def test_the_pairs_are_what_they_say() -> None:
     kinds: dict[bool, set[str]] = {True: set(), False: set()}
     languages = set()
     count = 0
-    for name in (FIRST, f"{FIRST}_held_back"):
+    for name in FILES:
         for documents, questions in read_collections(name).values():
             languages |= {d["language"] for d in documents}
             for question in questions:
@@ -67,7 +69,7 @@ def test_the_pairs_are_what_they_say() -> None:
                 else:
                     assert question["missing"] in question["question"]
                     assert not any(has(d, question["missing"]) for d in documents)
-    assert count >= 160 and languages == {"english", "german", "french", "spanish"}
+    assert count >= 320 and languages == {"english", "german", "french", "spanish"}
     assert kinds[True] >= {"generic word", "comparison", "person", "plain"}
     assert kinds[False] >= {"identifier", "version", "person", "place", "disease", "half a name"}
 
@@ -87,6 +89,7 @@ def has(document: dict[str, Any], word: str) -> bool:
         pytest.param(
             f"{FIRST}_held_back", False, 1, 2, 3, id="held back", marks=pytest.mark.minutes
         ),
+        pytest.param(f"{FIRST}_later", False, 1, 5, 8, id="later", marks=pytest.mark.minutes),
     ],
 )
 def test_a_generic_word_refuses_nothing_and_a_name_that_no_document_has_does(
@@ -97,7 +100,7 @@ def test_a_generic_word_refuses_nothing_and_a_name_that_no_document_has_does(
     refused_at_most: int,
     answered_at_most: int,
 ) -> None:
-    """Of 93 questions with an answer and 73 without one in both files."""
+    """Of 196 questions with an answer and 125 without one in the three files."""
     refused, answered = [], []
     documents = {name: found[0] for name, found in read_collections(name).items()}
     for question, answer in answers(rag, name, words_alone=words_alone, every=every):
