@@ -154,7 +154,7 @@ def sync(
             " rag-pg call attach_location"
         )
     if not (is_folder or "://" in location or "::" in location or Path(location).is_file()):
-        raise InvalidInput(f"{location} is not a folder, an archive or an address")
+        raise InvalidInput(f"{without_secrets(location)} is not a folder, an archive or an address")
     broken = False
     target = open_collection(rag, collection)
     for _ in changes(Path(location)) if is_folder else (None,):

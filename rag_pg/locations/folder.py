@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_pg.errors import InvalidInput
 from rag_pg.load import display_path, find_files, load_documents, uri_of
 from rag_pg.locations.location import Item, Known, Limits, State, is_same, noted, state_of
+from rag_pg.locations.secrets import without_secrets
 from rag_pg.types import Skipped, Unchanged
 
 _SETTLED_SECONDS = 2.0  # a file written twice within a tick of its clock looks unchanged
@@ -23,7 +24,8 @@ class Folder:
     def __init__(self, path: Path, limits: Limits) -> None:
         if not path.is_dir():
             raise InvalidInput(
-                f"{display_path(path)} is not a folder; name the folder to keep in step with"
+                f"{without_secrets(display_path(path))} is not a folder; name the folder to keep in"
+                " step with"
             )
         uri = uri_of(path)
         if uri == ".":

@@ -15,7 +15,7 @@ _NAMES = re.compile(
     r"key(?!word)|secret|token|passw|pwd|credential|signature|\bsig\b|auth(?!or(?!i))|cookie|session",
     re.I,
 )
-_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@|[^\s:/@]+:[^\s/@]+@")
 _QUERY = re.compile(r"\?[^\s'\"<>)]+")
 _USERS = ("sftp", "ssh", "git+ssh", "smb")  # whose addresses may name a user, without a password
 _REMEDY = "leave it out, and give it by the environment: see docs/guides/sources.md"

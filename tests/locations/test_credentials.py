@@ -297,3 +297,20 @@ def test_a_sitemap_with_a_credential_is_not_read(dsn: str, tmp_path: Path) -> No
             ):
                 rag.collection("docs").sync(f"http://{host}/sitemap.xml")
             assert MARK not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [f"ada:{MARK}@git.example:handbook.git", f"https:/ada:{MARK}@h/x", f"https:/h/x?token={MARK}"],
+)
+@pytest.mark.one_database
+def test_a_mistyped_address_is_told_without_its_credential(
+    dsn: str, tmp_path: Path, location: str
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "RAG_PG_DSN": dsn}
+    with opened(dsn, tmp_path / "home", beginning="https://") as rag:
+        told = run("sync", location, "-c", "docs", environment=environment, cwd=tmp_path)
+        with pytest.raises(RagError) as caught:
+            rag.collection("docs").sync(location)
+    assert told.returncode != 0 and "is not a folder" in told.stderr
+    assert MARK not in told.stdout + told.stderr + str(caught.value)
