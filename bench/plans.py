@@ -4,11 +4,14 @@ in turn.
     python bench/plans.py [COMMIT] [--sizes 5000 40000 100000] [--others 99] [--rounds 8]
 
 Two databases of one embedded server hold the same chunks: one has the schema of COMMIT (default:
-the parent of HEAD), the other this one's. `others` more collections hold one chunk each. Each round
-asks 25 hybrid searches of 10 hits of each, then writes: 60 documents of three chunks, each in a
-transaction of its own; as many in one; edits of 60. Once: a document of 8,000 chunks, and the load
-itself. CPU is the backend's (with its parallel workers' for the load: the server's). Text:
-arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them.
+the parent of HEAD; v0.1.0 is the last release), the other this one's. `others` more collections
+hold one chunk each. Each round asks 25 hybrid searches of 10 hits of each, then the first search of
+five new sessions, then writes: 60 documents of three chunks, each in a transaction of its own; as
+many in one; edits of 60. Once: a document of 8,000 chunks, and the load itself. After all sizes
+each commit's own program adds a folder of 300 pages, twice a round: once new, once edited. CPU is
+the backend's (with its parallel workers' for the load: the server's; for the folder: the server's
+and the program's). Text: arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -54,6 +58,20 @@ def checkout(commit: str) -> Iterator[str]:
         )
         subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
         yield folder
+
+
+ADD = """
+import functools, sys, time
+from rag_pg import Rag
+from lib.models import RandomWords
+RandomWords._vector = functools.lru_cache(None)(RandomWords._vector)
+folder, dsn = sys.argv[1:]
+with Rag(dsn, embedders={"words": RandomWords}) as rag:
+    docs = rag.collection("files", model="words:64")
+    began = time.process_time()
+    docs.add(folder)
+    print((time.process_time() - began) * 1e3)
+"""
 
 
 def install(dsn: str, folder: str | None) -> None:
@@ -89,6 +107,60 @@ def searches(connection: Connection, queries: list[tuple[str, str]]) -> None:
         connection.execute("SELECT * FROM rag.search('bench', %s, %s)", [text, vector]).fetchall()
 
 
+def first_searches(
+    connection: Connection, queries: list[tuple[str, str]]
+) -> Iterator[tuple[float, float]]:
+    """CPU and wall of the first search of new sessions of a connection's database."""
+    for query in queries:
+        dsn = make_conninfo(connection.info.dsn, dbname=connection.info.dbname)
+        with psycopg.connect(dsn, autocommit=True) as opened, Timer(opened) as timer:
+            searches(opened, [query])
+        yield timer.cpu, timer.wall
+
+
+def added(sides: Mapping[str, tuple[str, str]], texts: list[str], rounds: int) -> dict[str, Any]:
+    """What adding a folder costs: server and program, a page.
+
+    Args:
+        sides: the folder of the program and the connection string of each.
+    """
+    found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for turn in range(rounds):
+        for step, version in (("add a folder, a page", 0), ("add it edited, a page", 1)):
+            with tempfile.TemporaryDirectory() as above:
+                pages = Path(above) / "pages"  # the name begins the uris
+                pages.mkdir()
+                for number, text in enumerate(texts):
+                    page = f"# {turn} {number}\n\n{text}\n\n{text} {version}\n"
+                    (pages / f"{turn}-{number}.md").write_text(page)
+                for side, (folder, dsn) in sides.items():
+                    with psycopg.connect(dsn, autocommit=True) as connection:
+                        pid = connection.info.backend_pid
+                        before, began = server_cpu_ms(pid), time.perf_counter()
+                        done = subprocess.run(
+                            [sys.executable, "-c", ADD, pages, dsn],
+                            cwd=folder,
+                            env=os.environ | {"PYTHONPATH": str(ROOT / "bench")},
+                            check=True,
+                            capture_output=True,
+                            text=True,
+                        )
+                        cpu = server_cpu_ms(pid) - before + float(done.stdout)
+                        wall = (time.perf_counter() - began) * 1e3
+                    found[step][side].append((cpu / len(texts), wall / len(texts)))
+    return medians(found)
+
+
+def medians(found: Mapping[str, Mapping[str, list[tuple[float, float]]]]) -> dict[str, Any]:
+    return {
+        step: {
+            side: {"cpu": median(c for c, _ in times), "wall": median(w for _, w in times)}
+            for side, times in by_side.items()
+        }
+        for step, by_side in found.items()
+    }
+
+
 def writes(connection: Connection, name: str, version: int = 0) -> None:
     for number in range(60):
         put(
@@ -114,6 +186,7 @@ def measure(
         some = queries[turn * 25 % len(queries) :][:25]
         for side in sides:
             timed("search", side, len(some), searches, some)
+            found["first search of a session"][side] += first_searches(sides[side], some[:5])
         for side, connection in sides.items():
             timed("put", side, 60, writes, f"a{turn}x")
             timed("edit", side, 60, writes, f"a{turn}x", 1)
@@ -122,13 +195,7 @@ def measure(
     for side in sides:
         text = [f"w{i} of a large document" for i in range(8000)]
         timed("document of 8,000 chunks", side, 1, put, "large", text)
-    return {
-        step: {
-            side: {"cpu": median(c for c, _ in times), "wall": median(w for _, w in times)}
-            for side, times in by_side.items()
-        }
-        for step, by_side in found.items()
-    }
+    return medians(found)
 
 
 def main() -> None:
@@ -186,6 +253,15 @@ def main() -> None:
                     opened.close()
                     with psycopg.connect(dsn, autocommit=True) as connection:
                         connection.execute(f"DROP DATABASE {side}_{size} WITH (FORCE)".encode())
+            programs: dict[str, tuple[str, str]] = {}
+            for side, folder in (("before", before), ("now", str(ROOT))):
+                with psycopg.connect(dsn, autocommit=True) as connection:
+                    connection.execute(f"CREATE DATABASE {side}".encode())
+                programs[side] = folder, make_conninfo(dsn, dbname=side)
+                install(programs[side][1], folder)
+            found = added(programs, texts[:300], max(2, options.rounds // 2))
+            show(300, 0, found)
+            kept["a folder of 300 pages"] = found
         finally:
             server.stop()
     data.keep("plans", kept)

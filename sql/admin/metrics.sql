@@ -22,12 +22,56 @@ $$The collections, and what metrics call them. Those of tenants, and those after
 measured together as (others): no tenant becomes a label, and the labels stay few.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._work_metrics()
+CREATE OR REPLACE FUNCTION rag._replication_metrics()
 RETURNS SETOF rag.metric
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    RETURN QUERY
+    SELECT 'rag_pg_standby', 'gauge', '1 where this server is a standby.', '{}',
+        pg_is_in_recovery()::integer::double precision
+    UNION ALL
+    SELECT 'rag_pg_replication_lag_bytes', 'gauge', 'What a standby has not replayed yet.',
+        jsonb_build_object('standby', r.application_name),
+        max(pg_wal_lsn_diff(CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END,
+            r.replay_lsn))::double precision
+    FROM pg_stat_replication AS r
+    WHERE r.replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
+    GROUP BY r.application_name
+    UNION ALL
+    SELECT 'rag_pg_replication_lag_seconds', 'gauge', 'How far this standby is behind.', '{}',
+        CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+        ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END
+            ::double precision
+    WHERE pg_is_in_recovery();
+END
+$$;
+
+COMMENT ON FUNCTION rag._replication_metrics IS
+$$rag.metrics: how far standbys are behind.
+
+They are shown to roles that may read pg_stat_replication: members of pg_monitor.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._metrics()
+RETURNS SETOF rag.metric
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    most CONSTANT integer := 50;  -- kinds of calls of models that are told by themselves
+    _today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+BEGIN
+    RETURN QUERY
+    SELECT 'rag_pg_info', 'gauge', 'The release that is installed.',
+        jsonb_build_object('version', rag.version(), 'revision', v.version_num,
+            'postgresql', current_setting('server_version')), 1::double precision
+    FROM rag.alembic_version AS v
+    UNION ALL
+    SELECT m.* FROM rag._replication_metrics() AS m;
+
+    -- The queue, workers, sources, maintenance.
     RETURN QUERY
     WITH worked AS (
         SELECT jsonb_build_object('collection', c.label) AS labels, sum(s.waiting) AS waiting,
@@ -74,19 +118,8 @@ BEGIN
         'When a step of maintenance was last done.', jsonb_build_object('step', r.task),
         extract(epoch FROM r.done_at)::double precision
     FROM rag.maintenance_runs AS r;
-END
-$$;
 
-COMMENT ON FUNCTION rag._work_metrics IS
-$$rag.metrics: the queue, workers, sources, maintenance.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._storage_metrics()
-RETURNS SETOF rag.metric
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
+    -- Sizes, dead rows, recall. No rows are counted.
     RETURN QUERY
     WITH parts AS (
         SELECT c.label, p.kind, to_regclass(format('rag.%I', p.part)) AS relid
@@ -137,54 +170,8 @@ BEGIN
         ('rag_pg_recall_timestamp_seconds', 'When that was measured.',
             extract(epoch FROM m.measured_at)::double precision)) AS r (name, help, value)
     GROUP BY c.label, r.name, r.help;
-END
-$$;
 
-COMMENT ON FUNCTION rag._storage_metrics IS
-$$rag.metrics: sizes, dead rows, recall. It counts no rows itself.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._replication_metrics()
-RETURNS SETOF rag.metric
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT 'rag_pg_standby', 'gauge', '1 where this server is a standby.', '{}',
-        pg_is_in_recovery()::integer::double precision
-    UNION ALL
-    SELECT 'rag_pg_replication_lag_bytes', 'gauge', 'What a standby has not replayed yet.',
-        jsonb_build_object('standby', r.application_name),
-        max(pg_wal_lsn_diff(CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() END,
-            r.replay_lsn))::double precision
-    FROM pg_stat_replication AS r
-    WHERE r.replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
-    GROUP BY r.application_name
-    UNION ALL
-    SELECT 'rag_pg_replication_lag_seconds', 'gauge', 'How far this standby is behind.', '{}',
-        CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
-        ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END
-            ::double precision
-    WHERE pg_is_in_recovery();
-END
-$$;
-
-COMMENT ON FUNCTION rag._replication_metrics IS
-$$rag.metrics: how far standbys are behind.
-
-They are shown to roles that may read pg_stat_replication: members of pg_monitor.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._usage_metrics()
-RETURNS SETOF rag.metric
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    most CONSTANT integer := 50;
-    _today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
-BEGIN
+    -- What models were asked today and what it cost, and budgets.
     RETURN QUERY
     WITH used AS (
         SELECT CASE WHEN u.rank <= most THEN u.model ELSE '(others)' END AS model,
@@ -222,9 +209,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._usage_metrics IS
-$$rag.metrics: what models were asked today and what it cost, and budgets. Beyond the 50 kinds of
-calls that are most frequent all are counted as (others).$$;
+COMMENT ON FUNCTION rag._metrics IS
+$$The rows of rag.metrics in any order.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.metrics()
@@ -233,19 +219,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN QUERY
-    WITH found AS (
-        SELECT 'rag_pg_info' AS name, 'gauge' AS kind, 'The release that is installed.' AS help,
-            jsonb_build_object('version', rag.version(), 'revision', v.version_num,
-                'postgresql', current_setting('server_version')) AS labels,
-            1::double precision AS value
-        FROM rag.alembic_version AS v
-        UNION ALL SELECT m.* FROM rag._work_metrics() AS m
-        UNION ALL SELECT m.* FROM rag._storage_metrics() AS m
-        UNION ALL SELECT m.* FROM rag._replication_metrics() AS m
-        UNION ALL SELECT m.* FROM rag._usage_metrics() AS m
-    )
-    SELECT f.* FROM found AS f ORDER BY f.name, f.labels;
+    RETURN QUERY SELECT m.* FROM rag._metrics() AS m ORDER BY m.name, m.labels;
 END
 $$;
 

@@ -10,8 +10,12 @@ DECLARE
         pg_get_serial_sequence(format('rag.%I', of_table), id_column));
     _id text;
     _known boolean;
+    _worker boolean := false;
 BEGIN
-    IF NOT rag._is_worker_node() THEN
+    IF to_regclass('pg_catalog.pg_dist_local_group') IS NOT NULL THEN
+        EXECUTE 'SELECT g.groupid <> 0 FROM pg_catalog.pg_dist_local_group AS g' INTO _worker;
+    END IF;
+    IF NOT _worker THEN
         EXECUTE next_value INTO _id;
         RETURN _id;
     END IF;
@@ -28,25 +32,6 @@ $$;
 COMMENT ON FUNCTION rag._next_id IS
 $$The next id of a table whose ids are integers. On a node of Citus its coordinator gives it: each
 node has a part of the numbers for itself, and those of integers are all the coordinator's.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._is_worker_node()
-RETURNS boolean
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _worker boolean := false;
-BEGIN
-    IF to_regclass('pg_catalog.pg_dist_local_group') IS NOT NULL THEN
-        EXECUTE 'SELECT g.groupid <> 0 FROM pg_catalog.pg_dist_local_group AS g' INTO _worker;
-    END IF;
-    RETURN _worker;
-END
-$$;
-
-COMMENT ON FUNCTION rag._is_worker_node IS
-$$Whether this server is a node of Citus, and not its coordinator.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._stored_as(relation regclass)

@@ -38,30 +38,6 @@ none. Runs of the chunking and the model that it has now, not those of copies th
 made.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._judged_results(of_run bigint)
-RETURNS TABLE (query_id text, hits integer, relevant integer, first_rank integer, resolved boolean,
-    correct boolean)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT e.query_id, cardinality(e.grades), coalesce(g.relevant, 0)::integer, g.first_rank,
-           e.unresolved < cardinality(e.judgement_grades), e.answer_contained
-    FROM rag.eval_results AS e, LATERAL (
-        SELECT count(*) AS relevant, min(x.rank)::integer AS first_rank
-        FROM unnest(e.grades) WITH ORDINALITY AS x (grade, rank) WHERE x.grade > 0) AS g
-    WHERE e.run_id = of_run AND NOT e.unanswerable AND e.error IS NULL
-        AND rag._relevant_count(e.judgement_grades) > 0;
-END
-$$;
-
-COMMENT ON FUNCTION rag._judged_results IS
-$$The answerable questions of a run: how many hits each had and how many of them are relevant, where
-the first of these stands (from 1), whether what is judged is still in the corpus, and whether the
-answer is right (NULL: nothing to compare with).$$;
-
-
 CREATE OR REPLACE FUNCTION rag._audit_failures(collection text, set_name text)
 RETURNS TABLE (check_name text, status text, detail text, remedy text, figures jsonb)
 LANGUAGE plpgsql STABLE
@@ -94,7 +70,7 @@ BEGIN
             _command, jsonb_build_object('run', _run.run_id);
     END IF;
     SELECT count(*) AS questions, count(*) FILTER (WHERE j.relevant = 0) AS missed,
-           count(*) FILTER (WHERE NOT j.resolved) AS gone,
+           count(*) FILTER (WHERE j.unresolved = cardinality(j.judgement_grades)) AS gone,
            avg(1 - j.relevant::double precision / j.hits) FILTER (WHERE j.relevant > 0) AS dilution,
            count(*) FILTER (WHERE j.relevant > 0 AND j.correct AND m.diluted) AS diluted_right,
            count(j.correct) FILTER (WHERE j.relevant > 0 AND m.diluted) AS diluted,
@@ -106,7 +82,15 @@ BEGIN
            count(j.correct) FILTER (WHERE NOT m.middle) AS edge,
            count(*) FILTER (WHERE m.middle) AS in_the_middle
     INTO _f
-    FROM rag._judged_results(_run.run_id) AS j,
+    FROM (
+        SELECT e.unresolved, e.judgement_grades, e.answer_contained AS correct,
+               cardinality(e.grades) AS hits, g.*
+        FROM rag.eval_results AS e, LATERAL (
+            SELECT count(*) AS relevant, min(x.rank) AS first_rank
+            FROM unnest(e.grades) WITH ORDINALITY AS x (grade, rank) WHERE x.grade > 0) AS g
+        WHERE e.run_id = _run.run_id AND NOT e.unanswerable AND e.error IS NULL
+            AND rag._relevant_count(e.judgement_grades) > 0
+    ) AS j,
         LATERAL (SELECT j.relevant < 0.2 * j.hits AS diluted,
                         j.first_rank BETWEEN 3 AND j.hits - 2 AS middle) AS m;
     RETURN QUERY SELECT 'retrieval miss',

@@ -76,32 +76,6 @@ $$A hash of which dictionaries a text search configuration asks for which kinds 
 stands in a dictionary's file is not a part of it.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._collection_version(of_collection rag.collections)
-RETURNS bigint
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT coalesce(bit_xor(c.change), 0) FROM rag.collection_changes AS c
-            WHERE c.collection_id = of_collection.collection_id)
-         # hash_record_extended(of_collection, 0)
-         # (SELECT coalesce(bit_xor(hash_record_extended(s, 0)), 0) FROM rag.spaces AS s
-            WHERE s.collection_id = of_collection.collection_id AND s.state = 'active')
-         # (SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
-            WHERE f.collection_id = of_collection.collection_id)
-         # (SELECT coalesce(bit_xor(rag._language_version(l.language)), 0)
-            FROM (SELECT of_collection.language
-                  UNION
-                  SELECT k.language FROM rag.keyword_languages AS k
-                  WHERE k.collection_id = of_collection.collection_id) AS l);
-END
-$$;
-
-COMMENT ON FUNCTION rag._collection_version IS
-$$rag.collection_version of a collection's row: its changes, and what its settings, its active
-space, its declared fields and its text search configurations say, whoever wrote them.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._scoped_version(of_collection rag.collections)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -141,8 +115,22 @@ DECLARE
     _collection CONSTANT rag.collections :=
         rag._require_collection(collection_version.collection);
 BEGIN
-    RETURN CASE WHEN rag._scope(_collection.collection_id) IS NULL
-        THEN rag._collection_version(_collection) ELSE rag._scoped_version(_collection) END;
+    IF rag._scope(_collection.collection_id) IS NOT NULL THEN
+        RETURN rag._scoped_version(_collection);
+    END IF;
+    -- What settings, spaces, fields and text search configurations say counts whoever wrote them.
+    RETURN (SELECT coalesce(bit_xor(c.change), 0) FROM rag.collection_changes AS c
+            WHERE c.collection_id = _collection.collection_id)
+         # hash_record_extended(_collection, 0)
+         # (SELECT coalesce(bit_xor(hash_record_extended(s, 0)), 0) FROM rag.spaces AS s
+            WHERE s.collection_id = _collection.collection_id AND s.state = 'active')
+         # (SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
+            WHERE f.collection_id = _collection.collection_id)
+         # (SELECT coalesce(bit_xor(rag._language_version(l.language)), 0)
+            FROM (SELECT _collection.language
+                  UNION
+                  SELECT k.language FROM rag.keyword_languages AS k
+                  WHERE k.collection_id = _collection.collection_id) AS l);
 END
 $$;
 

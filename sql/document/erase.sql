@@ -128,23 +128,6 @@ COMMENT ON FUNCTION rag._has_document IS
 $$Whether there is a collection of that name, with a document of that uri.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_keywords(collection_id integer)
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM rag._merge_keyword(_erase_keywords.collection_id);
-    RETURN rag._compact_keyword(_erase_keywords.collection_id, dead_share => 0,
-        block_limit => 2147483647);
-END
-$$;
-
-COMMENT ON FUNCTION rag._erase_keywords IS
-$$Rewrite every block of the keyword index that holds a word of a chunk that is gone. The caller
-holds the lock of rag._keyword_lock. Returns how many.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._erase_answers(collection_id integer, uris text[])
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
@@ -478,9 +461,12 @@ BEGIN
     _removed := _removed || jsonb_build_object('document_versions', greatest(0, _count - CASE
         WHEN _collection.keep_versions > interval '0' THEN (_removed ->> 'documents')::bigint
         ELSE 0 END));
+    -- Every block of the keyword index that holds a word of a chunk that is gone is written anew.
+    PERFORM rag._merge_keyword(_key);
     _removed := _removed || rag._erase_answers(_key, _uris)
         || rag._erase_evaluation(_collection.name, _uris)
-        || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
+        || jsonb_build_object('keyword_blocks',
+            rag._compact_keyword(_key, dead_share => 0, block_limit => 2147483647));
     _count := 0;
     FOR _copied, _copied_uri IN
         SELECT c.name, u.uri FROM rag.collections AS c, unnest(_uris) AS u (uri)

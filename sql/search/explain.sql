@@ -29,7 +29,11 @@ BEGIN
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
         explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
     _key := _request.collection_id;
-    PERFORM rag._refuse_scoped(_key, 'rag.explain_search');
+    IF rag._scope(_key) IS NOT NULL THEN
+        RAISE EXCEPTION 'rag.explain_search tells of the words of all tenants, and the collection is '
+            'shared'
+        USING ERRCODE = '42501', HINT = 'call it in a collection that is the tenant''s own';
+    END IF;
     _space := rag._require_active_space(_key);
     SELECT array_agg(g) INTO _candidates
         FROM rag._collect_candidates(_request, rag._request_words(_request),

@@ -203,23 +203,6 @@ $$What a session sees of a shared collection, as an SQL condition on alias c of 
 rag.chunks. NULL: all, as of a collection that is a tenant's own.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._refuse_scoped(collection_id integer, what text)
-RETURNS void
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF rag._scope(_refuse_scoped.collection_id) IS NOT NULL THEN
-        RAISE EXCEPTION '% tells of the words of all tenants, and the collection is shared', what
-        USING ERRCODE = '42501', HINT = 'call it in a collection that is the tenant''s own';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._refuse_scoped IS
-$$Error 42501 where the session does not see all of a collection.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._scoped_documents(
     collection_id integer, document_ids uuid[])
 RETURNS uuid[]

@@ -105,30 +105,6 @@ COMMENT ON FUNCTION rag._written_words IS
 $$The words of chunks as they are written, in lower case.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._find_written(
-    collection_id integer, wanted_lexeme text, words text[]
-)
-RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (
-        SELECT w.word
-        FROM rag._written_words(_find_written.collection_id,
-            rag._some_chunks_with(_find_written.collection_id, wanted_lexeme, 10)) AS c (written)
-        JOIN unnest(words) WITH ORDINALITY AS w (word, position)
-            ON c.written @@ rag._term_query(w.word)
-        ORDER BY w.position
-        LIMIT 1);
-END
-$$;
-
-COMMENT ON FUNCTION rag._find_written IS
-$$The first of some words of one lexeme that stands so in a chunk, of ten that contain the lexeme;
-NULL where none does.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._known_words(
     collection_id integer, lexed tsvector[], words text[], listed text[], most integer
 )
@@ -165,7 +141,12 @@ BEGIN
             (SELECT u.word FROM unnest(f.words) WITH ORDINALITY AS u (word, position)
              WHERE u.word = ANY ((SELECT o.words FROM ordinary AS o)::text[])
              ORDER BY u.position LIMIT 1),
-            rag._find_written(_known_words.collection_id, f.lexeme, f.words)) AS word
+            (SELECT u.word  -- of ten chunks that contain the lexeme
+             FROM rag._written_words(_known_words.collection_id,
+                 rag._some_chunks_with(_known_words.collection_id, f.lexeme, 10)) AS c (written)
+             JOIN unnest(f.words) WITH ORDINALITY AS u (word, position)
+                 ON c.written @@ rag._term_query(u.word)
+             ORDER BY u.position LIMIT 1)) AS word
         FROM forms AS f
         OFFSET 0
     ) AS w
@@ -178,6 +159,6 @@ COMMENT ON FUNCTION rag._known_words IS
 $$Of what may be words those that are, and whose lexemes chunks contain: a word of each lexeme,
 those that most chunks contain first.
 
-A word is what is ordinary in a listed language, or stands so in a chunk (rag._find_written): the
-ending that a stemmer takes off does not make one. lexed: the words in each language of the
+A word is what is ordinary in a listed language, or stands so in a chunk: the ending that a stemmer
+takes off does not make one. lexed: the words in each language of the
 collection; a position is that of the word.$$;
