@@ -15,7 +15,7 @@ PAGE = ROOT / "CONTRIBUTING.md"
 FUNCTIONS = (
     "create_collection",
     "create_space",
-    "put_chunks",
+    "put_documents",
     "count_documents",
     "search",
     "snippet",

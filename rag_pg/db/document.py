@@ -78,25 +78,6 @@ class Documents(Statements):
         found = self.rows(MistakenKey, "_mistaken_keys", keys=keys, own_keys=own)
         return {one.mistaken: one.meant for one in found}
 
-    def put_chunks(
-        self,
-        collection: str,
-        uri: str,
-        chunks: Sequence[Mapping[str, Any]],
-        *,
-        title: str,
-        metadata: Mapping[str, Any],
-    ) -> UUID:
-        return self.value(
-            UUID,
-            "put_chunks",
-            collection=collection,
-            uri=uri,
-            chunks=chunks,
-            title=title,
-            metadata=metadata,
-        )
-
     def load_chunks(
         self,
         collection: str,
@@ -142,9 +123,6 @@ class Documents(Statements):
                 ).fetchone()
             assert counts is not None
             return counts
-
-    def delete_document(self, collection: str, uri: str) -> bool:
-        return self.value(bool, "delete_document", collection=collection, uri=uri)
 
     def delete_documents(self, collection: str, uris: Iterable[str]) -> int:
         return self.value(int, "delete_documents", collection=collection, uris=uris)

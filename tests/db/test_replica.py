@@ -57,7 +57,14 @@ def test_a_standby_answers_every_search_as_its_primary_does(folder: Path, primar
         for i in range(400)
     ]
     database.load_chunks("r", records, 3)
-    database.put_chunks("r", "fresh", [{"content": "one red fish"}], title="", metadata={})
+    database.call(
+        "put_chunks",
+        collection="r",
+        uri="fresh",
+        chunks=[{"content": "one red fish"}],
+        title="",
+        metadata={},
+    )
     database.close()
 
     with (

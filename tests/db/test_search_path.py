@@ -55,7 +55,9 @@ def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
         chunk = {"uri": "bird", "content": "A blue bird flies.", "embedding": [0.5] * 32}
         assert docs.add_chunks([chunk]) == 1
         ready = [{"content": "A green tree stands."}]
-        rag.database.put_chunks("docs", "tree", ready, title="", metadata={})
+        rag.database.call(
+            "put_chunks", collection="docs", uri="tree", chunks=ready, title="", metadata={}
+        )
         rag.worker(["docs"]).drain()
         hits = docs.search("fish", filter={"n": {"$gte": 1}})
         assert docs.chunks.snippets("fish", hits) == ["A red <b>fish</b> swims."]

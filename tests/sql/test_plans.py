@@ -84,7 +84,14 @@ def many(new_database: Any, template: str) -> Iterator[Connection]:
     )
     for n in range(29):
         database.create_collection(f"small{n}", **settings)
-        database.put_chunks(f"small{n}", "a", [{"content": "w7 common"}], title="", metadata={})
+        database.call(
+            "put_chunks",
+            collection=f"small{n}",
+            uri="a",
+            chunks=[{"content": "w7 common"}],
+            title="",
+            metadata={},
+        )
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("SELECT rag.index_field('large', 'number', 'numeric')")
         yield connection

@@ -94,8 +94,13 @@ def test_each_distance_orders_as_it_is_defined(
 ) -> None:
     create(database, distance=distance)
     for uri, vector in {"a": [1, 0.4, 0], "b": [2, 1, 0], "c": [9, 0, 0]}.items():
-        database.put_chunks(
-            "c", uri, [{"content": uri, "embedding": vector}], title="", metadata={}
+        database.call(
+            "put_chunks",
+            collection="c",
+            uri=uri,
+            chunks=[{"content": uri, "embedding": vector}],
+            title="",
+            metadata={},
         )
     row = connection.execute("SELECT uri FROM rag.search_vector('c', '[1, 0.5, 0]', 1)").fetchone()
     assert row == (nearest,)
@@ -107,7 +112,14 @@ def test_any_dimensions_are_indexed_by_halves_or_by_bits(
 ) -> None:
     create(database, dimensions=dimensions)
     vector = [0.5] * dimensions
-    database.put_chunks("c", "a", [{"content": "x", "embedding": vector}], title="", metadata={})
+    database.call(
+        "put_chunks",
+        collection="c",
+        uri="a",
+        chunks=[{"content": "x", "embedding": vector}],
+        title="",
+        metadata={},
+    )
     found = connection.execute(
         "SELECT uri FROM rag.search_vector('c', %s::text::halfvec)", [str(vector)]
     ).fetchall()
@@ -125,7 +137,9 @@ def test_dropping_frees_the_name_at_once_and_maintenance_removes_the_rest(
     create(database)
     create(database, "kept")
     for name in ("c", "kept"):
-        database.put_chunks(name, "a", [{"content": "x"}], title="", metadata={})
+        database.call(
+            "put_chunks", collection=name, uri="a", chunks=[{"content": "x"}], title="", metadata={}
+        )
     database.drop_collection("c")
     create(database)
     assert [s.documents for s in database.collection_stats()] == [0, 1]
@@ -171,7 +185,7 @@ def test_an_unknown_collection_is_named_with_those_that_exist(database: Database
         lambda: database.get_collection("nope"),
         lambda: database.delete_documents("nope", ["a"]),
         lambda: database.collection_stats("nope"),
-        lambda: database.delete_document("nope", "a"),
+        lambda: database.value(bool, "delete_document", collection="nope", uri="a"),
         lambda: database.job_stats("nope"),
     ]
     for call in calls:

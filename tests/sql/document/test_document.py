@@ -139,9 +139,9 @@ def test_deleting_removes_chunks_vectors_and_jobs(
 ) -> None:
     database.put_documents("c", [GOOD, GOOD | {"uri": "b"}])
     ingest(connection, "one")
-    assert database.delete_document("c", "a")
-    assert database.delete_document("c", "b")
-    assert not database.delete_document("c", "b")
+    assert database.value(bool, "delete_document", collection="c", uri="a")
+    assert database.value(bool, "delete_document", collection="c", uri="b")
+    assert not database.value(bool, "delete_document", collection="c", uri="b")
     stats = database.collection_stats("c")[0]
     assert (stats.documents, stats.chunks, stats.embedded, stats.pending) == (0, 0, 0, 0)
 
@@ -195,7 +195,7 @@ def test_a_late_store_for_a_deleted_document_is_refused(
 ) -> None:
     database.put_documents("c", [GOOD])
     job_id, lease = one(connection, "SELECT job_id, lease FROM rag.take_jobs()")
-    database.delete_document("c", "a")
+    database.value(bool, "delete_document", collection="c", uri="a")
     with pytest.raises(psycopg.Error, match="no longer held") as caught:
         one(connection, "SELECT rag.store_chunks(%s, %s, 1, '[]')", job_id, lease)
     assert caught.value.sqlstate == "RG005"
@@ -243,7 +243,9 @@ def test_ready_made_chunks_are_searchable_at_once_and_those_without_a_vector_que
         {"content": "with", "embedding": [1, 0, 0]},
         {"content": "without", "heading": "H"},
     ]
-    database.put_chunks("c", "a", chunks, title="T", metadata={"k": "v"})
+    database.call(
+        "put_chunks", collection="c", uri="a", chunks=chunks, title="T", metadata={"k": "v"}
+    )
     assert one(connection, "SELECT heading FROM rag.search_keyword('c', 'h')") == "H"
     job_id, lease, kind = one(connection, "SELECT job_id, lease, kind FROM rag.take_jobs()")
     assert kind == "embed"

@@ -372,7 +372,7 @@ def test_deleting_a_document_cancels_its_jobs(database: Database, connection: Co
     assert work is not None
     database.fail_job(dead, "x", permanent=True)
     for uri in ("running", "dead", "waiting"):
-        assert database.delete_document("c", uri)
+        assert database.value(bool, "delete_document", collection="c", uri=uri)
     assert states(connection) == []
     assert database.extend_jobs([running], 60) == [running.job_id]
     with pytest.raises(LeaseLost):

@@ -157,8 +157,13 @@ def test_a_second_space_that_is_held_back_does_not_hold_up_the_first(
     database: Database, connection: Connection
 ) -> None:
     connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
-    database.put_chunks(
-        "docs", "ready", [{"content": "text", "embedding": [0, 0, 1]}], title="", metadata={}
+    database.call(
+        "put_chunks",
+        collection="docs",
+        uri="ready",
+        chunks=[{"content": "text", "embedding": [0, 0, 1]}],
+        title="",
+        metadata={},
     )
     connection.execute("SELECT rag.create_space('docs', 'gemini:m', 3)")
     connection.execute("SELECT rag.block_provider('gemini', 60, 'slow down')")
