@@ -9,11 +9,11 @@ from typing import Any, Unpack
 
 from rag_pg.errors import ProviderUnavailable
 from rag_pg.extras import extra
-from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
-from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
+from rag_pg.providers.chat import ChatRequest, ProviderModel
+from rag_pg.providers.connection import Access, ConnectionOptions, Provider
 from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
-from rag_pg.types import Capabilities, Completion, Finish, Message, Source, ToolCall, Usage
+from rag_pg.types import Completion, Finish, Message, Source, ToolCall, Usage
 
 ANTHROPIC = Provider(
     name="anthropic",
@@ -98,30 +98,18 @@ class AnthropicChat:
         return arguments
 
 
-class AnthropicLLM(ChatModel):
+class AnthropicLLM(ProviderModel):
     """A model of Anthropic's; see `ConnectionOptions`."""
 
-    def __init__(
-        self,
-        model: str,
-        **reached: Unpack[ConnectionOptions],
-    ) -> None:
-        facts = find_model(f"anthropic:{model}")
-        connection: Connection[Chat] = Connection(
-            ANTHROPIC,
-            lambda access: AnthropicChat(model, access),
-            **reached,
-        )
+    def __init__(self, model: str, **reached: Unpack[ConnectionOptions]) -> None:
+        known = find_model(f"anthropic:{model}")
         super().__init__(
-            f"anthropic:{model}",
-            connection,
-            Capabilities(
-                schema=True,
-                tools=True,
-                context_tokens=facts.context_tokens if facts else None,
-                citations=True,
-                thought_tokens=facts.thoughts if facts else THOUGHTS,
-            ),
+            ANTHROPIC,
+            model,
+            lambda access: AnthropicChat(model, access),
+            reached,
+            citations=True,
+            thought_tokens=known.thoughts if known else THOUGHTS,
         )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack
 
 from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.protocols import MAX_TOKENS, CompletionOptions
-from rag_pg.providers.connection import Connection
+from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
+from rag_pg.providers.limits import find_model
 from rag_pg.types import Capabilities, Completion, Message, Tool
 
 
@@ -123,3 +124,25 @@ def parse_json(text: str) -> Any:
         return json.JSONDecoder().raw_decode(text, start.start())[0]
     except ValueError:
         return None
+
+
+class ProviderModel(ChatModel):
+    """A model that a provider runs; how it is reached, see `ConnectionOptions`."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        open_chat: Callable[[Access], Chat],
+        reached: ConnectionOptions,
+        **capabilities: Any,
+    ) -> None:
+        name = f"{provider.name}:{model}"
+        facts = find_model(name)
+        known = {
+            "context_tokens": facts.context_tokens if facts else None,
+            "thought_tokens": facts.thoughts if facts else 0,
+        }
+        connection = Connection(provider, open_chat, **reached)
+        able = Capabilities(schema=True, tools=True, **known | capabilities)
+        super().__init__(name, connection, able)

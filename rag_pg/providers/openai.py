@@ -14,13 +14,13 @@ from typing import Any, Unpack
 
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.extras import extra
-from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
+from rag_pg.providers.chat import ChatRequest, ProviderModel
 from rag_pg.providers.checks import check_texts, unit_vectors
 from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
 from rag_pg.providers.interrupt import interrupt_reads
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.text import estimate_tokens
-from rag_pg.types import Capabilities, Completion, Finish, Message, ToolCall, Usage, Vectors
+from rag_pg.types import Completion, Finish, Message, ToolCall, Usage, Vectors
 
 OPENAI = Provider(
     name="openai",
@@ -172,30 +172,11 @@ class OpenAIChat:
         return {k: v for k, v in arguments.items() if v is not None and k not in self._refused}
 
 
-class OpenAILLM(ChatModel):
+class OpenAILLM(ProviderModel):
     """A model of OpenAI's, or of another server at `base_url`. See `ConnectionOptions`."""
 
-    def __init__(
-        self,
-        model: str,
-        **reached: Unpack[ConnectionOptions],
-    ) -> None:
-        facts = find_model(f"openai:{model}")
-        connection: Connection[Chat] = Connection(
-            OPENAI,
-            lambda access: OpenAIChat(model, access),
-            **reached,
-        )
-        super().__init__(
-            f"openai:{model}",
-            connection,
-            Capabilities(
-                schema=True,
-                tools=True,
-                context_tokens=facts.context_tokens if facts else None,
-                thought_tokens=facts.thoughts if facts else 0,
-            ),
-        )
+    def __init__(self, model: str, **reached: Unpack[ConnectionOptions]) -> None:
+        super().__init__(OPENAI, model, lambda access: OpenAIChat(model, access), reached)
 
 
 def _message(message: Message) -> dict[str, Any]:

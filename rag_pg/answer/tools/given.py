@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from rag_pg.answer.tools.function import function_tool
@@ -91,12 +90,7 @@ class GivenTools:
     def __enter__(self) -> GivenTools:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for server in self._to_close:
             closing = start_thread(server.close, "rag-pg-mcp-close")
             closing.join(seconds_left(CONNECT_SECONDS))

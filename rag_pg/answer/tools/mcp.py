@@ -12,7 +12,6 @@ import shlex
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS, Connection, http_transport
@@ -75,12 +74,7 @@ class McpTools:
     def __enter__(self) -> McpTools:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def tools(self) -> list[AgentTool]:

@@ -118,7 +118,7 @@ class CollectionEvaluation(OfCollection):
     def estimate_queries(
         self, *, count: int, llm: str | LLM | None = None, seed: int = 0
     ) -> Estimate:
-        """What `generate_eval_queries` will take: calls, tokens, US dollars. Asks no model."""
+        """What `generate_queries` will take: calls, tokens, US dollars. Asks no model."""
 
         model = _helper(self._opened.rag, llm)
         return estimate_questions(self._database, self._name, model, count=count, seed=seed)

@@ -12,12 +12,11 @@ from contextlib import closing
 from typing import Unpack
 
 from rag_pg.errors import ProviderUnavailable
-from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
-from rag_pg.providers.connection import Access, Connection, ConnectionOptions
+from rag_pg.providers.chat import ChatRequest, ProviderModel
+from rag_pg.providers.connection import Access, ConnectionOptions
 from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.sdk import Reply, SdkChoice, open_sdk, thought_tokens
-from rag_pg.providers.limits import find_model
-from rag_pg.types import Capabilities, Completion, Finish, ToolCall, Usage
+from rag_pg.types import Completion, Finish, ToolCall, Usage
 
 
 class GeminiChat:
@@ -45,7 +44,7 @@ class GeminiChat:
         yield _completion(replies)
 
 
-class GeminiLLM(ChatModel):
+class GeminiLLM(ProviderModel):
     """A Gemini model that writes text. See `ConnectionOptions`."""
 
     def __init__(
@@ -55,21 +54,12 @@ class GeminiLLM(ChatModel):
         sdk: SdkChoice = "auto",
         **reached: Unpack[ConnectionOptions],
     ) -> None:
-        facts = find_model(f"gemini:{model}")
-        connection: Connection[Chat] = Connection(
-            GEMINI,
-            lambda access: GeminiChat(model, sdk, access),
-            **reached,
-        )
         super().__init__(
-            f"gemini:{model}",
-            connection,
-            Capabilities(
-                schema=True,
-                tools=True,
-                context_tokens=facts.context_tokens if facts else None,
-                thought_tokens=thought_tokens(model, sdk),
-            ),
+            GEMINI,
+            model,
+            lambda access: GeminiChat(model, sdk, access),
+            reached,
+            thought_tokens=thought_tokens(model, sdk),
         )
 
 
