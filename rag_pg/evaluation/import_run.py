@@ -37,7 +37,7 @@ def import_run(
     if not known:
         raise InvalidInput(f"{path}: no line is of a question of set {set_name!r}")
     uris = sorted({uri for found in known.values() for uri in found})
-    missing = EvalStatements(database).missing_documents(collection, uris)
+    missing = database.values(str, "_missing_documents", of_collection=collection, uris=uris)
     passages = [key for key, query in queries.items() if _judges_passages(query)]
     judged = [key for key in queries if key not in passages]
     unranked = sum(1 for key in judged if key not in known)

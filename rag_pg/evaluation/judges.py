@@ -225,7 +225,9 @@ def judge_run(
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
     with Threads(at_once, "rag-pg-judge") as threads:
-        for item, found in threads.map(attempt, EvalStatements(database).answers_to_judge(run_id)):
+        for item, found in threads.map(
+            attempt, database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
+        ):
             if isinstance(found, Exception):
                 failures.append(f"{item.query_id}: {str(found) or repr(found)}")
                 if isinstance(found, ProviderError):

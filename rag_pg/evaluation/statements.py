@@ -8,16 +8,8 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.evaluation.types import (
-    EvalDrift,
-    EvalJudge,
     EvalMetric,
     EvalRun,
-    EvalSet,
-    JudgeAgreement,
-    JudgedAnswer,
-    JudgeReport,
-    LabelledResult,
-    QueryComparison,
     RecallMeasure,
     ReplayedQuery,
     RunComparison,
@@ -77,25 +69,11 @@ class EvalStatements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put_eval_set(self, set_name: str, description: str | None = None) -> int:
-        return self._database.value(int, "put_eval_set", set_name=set_name, description=description)
-
     def put_eval_queries(
         self, set_name: str, queries: Sequence[Mapping[str, Any]], source: str = "human"
     ) -> list[SavedQuery]:
         return self._database.rows(
             SavedQuery, "put_eval_queries", set_name=set_name, queries=queries, source=source
-        )
-
-    def list_eval_sets(self) -> list[EvalSet]:
-        return self._database.rows(EvalSet, "list_eval_sets")
-
-    def drop_eval_set(self, set_name: str) -> None:
-        self._database.call("drop_eval_set", set_name=set_name)
-
-    def eval_drift(self, set_name: str, collection: str) -> list[EvalDrift]:
-        return self._database.rows(
-            EvalDrift, "eval_drift", set_name=set_name, collection=collection
         )
 
     def start_eval_run(
@@ -116,9 +94,6 @@ class EvalStatements:
 
     def finish_eval_run(self, run_id: int, notes: Sequence[str] = ()) -> None:
         self._database.call("finish_eval_run", run_id=run_id, notes=notes)
-
-    def set_eval_baseline(self, run_id: int, baseline: bool = True) -> None:
-        self._database.call("set_eval_baseline", run_id=run_id, baseline=baseline)
 
     def drop_eval_run(self, run_id: int) -> None:
         self._database.call("drop_eval_run", run_id=run_id)
@@ -161,28 +136,10 @@ class EvalStatements:
             significance=significance,
         )
 
-    def compare_queries(
-        self, run_a: int, run_b: int, *, metric: str, k: int
-    ) -> list[QueryComparison]:
-        return self._database.rows(
-            QueryComparison, "compare_queries", run_a=run_a, run_b=run_b, metric=metric, k=k
-        )
-
-    def adjust_p_values(self, p_values: Sequence[float], correction: str) -> list[float]:
-        return (
-            self._database.optional(
-                list, "_adjust_p_values", p_values=p_values, correction=correction
-            )
-            or []
-        )
-
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
         return self._database.rows(
             EqualRun, "_equal_runs", set_name=set_name, collection=collection
         )
-
-    def answers_to_judge(self, run_id: int) -> list[JudgedAnswer]:
-        return self._database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
 
     def put_eval_scores(
         self, run_id: int, judge: str, judge_version: str, scores: Sequence[Mapping[str, Any]]
@@ -195,28 +152,6 @@ class EvalStatements:
             judge_version=judge_version,
             scores=scores,
         )
-
-    def score_answers(self, run_id: int, judge_function: str) -> JudgeReport:
-        return self._database.only(
-            JudgeReport, "score_answers", run_id=run_id, judge_function=judge_function
-        )
-
-    def measure_judge(self, judge: str, judge_version: str, reference: str) -> JudgeAgreement:
-        return self._database.only(
-            JudgeAgreement,
-            "measure_judge",
-            judge=judge,
-            judge_version=judge_version,
-            reference_judge=reference,
-        )
-
-    def labelled_results(self, run_id: int, judge: str) -> list[LabelledResult]:
-        return self._database.rows(
-            LabelledResult, "_labelled_results", of_run=run_id, of_person=judge
-        )
-
-    def list_judges(self) -> list[EvalJudge]:
-        return self._database.rows(EvalJudge, "_list_judges")
 
     def read_verdict(self, prompt_hash: bytes, judge_version: str) -> Mapping[str, Any] | None:
         return self._database.optional(
@@ -250,14 +185,6 @@ class EvalStatements:
             sample_size=count,
             shortest=shortest,
             seed=seed,
-        )
-
-    def missing_documents(self, collection: str, uris: Sequence[str]) -> list[str]:
-        return self._database.values(str, "_missing_documents", of_collection=collection, uris=uris)
-
-    def ranked_documents(self, run_id: int) -> list[tuple[str, str, int]]:
-        return self._database.tuples(
-            ("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id
         )
 
     def replay_queries(

@@ -11,7 +11,6 @@ from fakes import Call, ScriptedLLM
 
 from rag_pg import InvalidInput, NotFound, ProviderAuth, ProviderError, Rag
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.types import EvalMetric
 from rag_pg.providers import LLMReranker
 from rag_pg.types import Answer, Citation
@@ -159,7 +158,7 @@ def test_what_is_wrong_with_the_call_leaves_no_run(rag: Rag, docs: Collection) -
         arguments: dict[str, Any] = {"set_name": "set", **given}
         with pytest.raises(error, match=message):
             docs.evaluation.run(**arguments)
-    EvalStatements(rag.database).put_eval_set("empty")
+    rag.database.value(int, "put_eval_set", set_name="empty", description=None)
     with pytest.raises(InvalidInput, match="has no questions"):
         docs.evaluation.run("empty")
     assert rag.evaluation.runs.list() == []

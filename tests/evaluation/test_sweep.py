@@ -10,7 +10,7 @@ from fakes import ScriptedLLM, WordReranker
 
 from rag_pg import InvalidInput, ModelUnavailable, NotFound, Rag
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation.statements import EqualRun, EvalStatements
+from rag_pg.evaluation.statements import EqualRun
 from rag_pg.evaluation.sweep import find_equal, make_candidates, read_vary, settings_key
 from rag_pg.evaluation.types import SweepRow
 
@@ -147,7 +147,9 @@ def test_p_values_are_corrected_for_how_many_are_compared(rag: Rag, docs: Collec
     tested = [row.p_value for row in done.rows if row.p_value is not None]
     assert len(tested) == 3
     corrected = [row.adjusted_p_value for row in done.rows if row.p_value is not None]
-    assert corrected == EvalStatements(rag.database).adjust_p_values(tested, "holm")
+    assert corrected == (
+        rag.database.optional(list, "_adjust_p_values", p_values=tested, correction="holm") or []
+    )
 
 
 def test_another_chunking_and_model_are_measured_on_a_copy_that_is_dropped(

@@ -11,7 +11,6 @@ import pytest
 from ir_measures import AP, RR, P, Qrel, R, ScoredDoc, Success, nDCG
 
 from rag_pg import Rag
-from rag_pg.evaluation.statements import EvalStatements
 
 DATA = os.environ.get("RAG_PG_EVAL_DATA")
 QUICK = {"adi", "anthropic-docs"}
@@ -51,7 +50,9 @@ def test_metrics_of_a_real_set_are_those_of_ir_measures(rag: Rag, name: str) -> 
     ]
     found = [
         ScoredDoc(query_id, uri, -rank)
-        for query_id, uri, rank in EvalStatements(rag.database).ranked_documents(run.run_id)
+        for query_id, uri, rank in rag.database.tuples(
+            ("query_id", "uri", "rank"), "_ranked_documents", of_run=run.run_id
+        )
     ]
     for k in (1, 10, 100):
         wanted = ir_measures.calc_aggregate([m @ k for m in MEASURES.values()], qrels, found)

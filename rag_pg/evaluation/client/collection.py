@@ -112,7 +112,9 @@ class CollectionEvaluation(OfCollection):
 
     def drift(self, set_name: str) -> list[EvalDrift]:
         """The judgements of a set that no longer describe this collection."""
-        return EvalStatements(self._database).eval_drift(set_name, self._name)
+        return self._database.rows(
+            EvalDrift, "eval_drift", set_name=set_name, collection=self._name
+        )
 
     @in_thread("long")
     def estimate_queries(

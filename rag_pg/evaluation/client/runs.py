@@ -40,7 +40,7 @@ class EvalSets(OfRag):
 
     def list(self) -> list[EvalSet]:
         """Every set, and how large it is."""
-        return EvalStatements(self._rag.database).list_eval_sets()
+        return self._rag.database.rows(EvalSet, "list_eval_sets")
 
     def queries(self, set_name: str) -> builtins.list[EvalQuery]:
         """The questions of a set. Raises: NotFound."""
@@ -91,7 +91,7 @@ class EvalSets(OfRag):
 
     def drop(self, set_name: str) -> None:
         """Remove a set with its runs. Raises: NotFound."""
-        EvalStatements(self._rag.database).drop_eval_set(set_name)
+        self._rag.database.call("drop_eval_set", set_name=set_name)
 
 
 class EvalRuns(OfRag):
@@ -140,7 +140,9 @@ class EvalRuns(OfRag):
         self, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
     ) -> builtins.list[QueryComparison]:
         """A metric of two runs question by question, what lost most first."""
-        return EvalStatements(self._rag.database).compare_queries(run_a, run_b, metric=metric, k=k)
+        return self._rag.database.rows(
+            QueryComparison, "compare_queries", run_a=run_a, run_b=run_b, metric=metric, k=k
+        )
 
     @in_thread("long")
     def report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
@@ -157,7 +159,7 @@ class EvalRuns(OfRag):
 
     def set_baseline(self, run_id: int, baseline: bool = True) -> None:
         """Make a run the one that others of its set, collection and kind are compared with."""
-        EvalStatements(self._rag.database).set_eval_baseline(run_id, baseline)
+        self._rag.database.call("set_eval_baseline", run_id=run_id, baseline=baseline)
 
     def drop(self, run_id: int) -> None:
         """Remove a run. Raises: NotFound."""
@@ -188,7 +190,12 @@ class EvalRuns(OfRag):
 
         database = self._rag.database
         if isinstance(judge, str) and judge.startswith("sql:"):
-            return EvalStatements(database).score_answers(run_id, judge.removeprefix("sql:"))
+            return database.only(
+                JudgeReport,
+                "score_answers",
+                run_id=run_id,
+                judge_function=judge.removeprefix("sql:"),
+            )
         models = self._rag.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
         find_judge(judge, database, model)  # its name is checked before the run is looked for
@@ -228,7 +235,9 @@ class EvalRuns(OfRag):
     def labelled(self, run_id: int, *, person: str = "") -> builtins.list[LabelledResult]:
         """The results of a run with their labels and what judges say of them. Raises: NotFound."""
 
-        return EvalStatements(self._rag.database).labelled_results(run_id, judge_of(person))
+        return self._rag.database.rows(
+            LabelledResult, "_labelled_results", of_run=run_id, of_person=judge_of(person)
+        )
 
 
 class EvalJudges(OfRag):
@@ -236,7 +245,7 @@ class EvalJudges(OfRag):
 
     def list(self) -> list[EvalJudge]:
         """The judges that scored results, of each the version that scored last first."""
-        return EvalStatements(self._rag.database).list_judges()
+        return self._rag.database.rows(EvalJudge, "_list_judges")
 
     def measure(
         self, judge: str, judge_version: str, *, reference: str = "human"
@@ -246,7 +255,13 @@ class EvalJudges(OfRag):
         From 20 labels on, its metrics are not advisory. reference: human, labels, or human:name.
         Raises: NotFound, InvalidInput.
         """
-        return EvalStatements(self._rag.database).measure_judge(judge, judge_version, reference)
+        return self._rag.database.only(
+            JudgeAgreement,
+            "measure_judge",
+            judge=judge,
+            judge_version=judge_version,
+            reference_judge=reference,
+        )
 
 
 class Evaluation(OfRag):

@@ -13,7 +13,6 @@ from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, cell_of
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.types import EvalQuery
 
 
@@ -150,7 +149,7 @@ def export_run(database: Database, run_id: int, path: Path) -> int:
 
     Raises: InvalidInput (it cannot be written), NotFound.
     """
-    ranked = EvalStatements(database).ranked_documents(run_id)
+    ranked = database.tuples(("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id)
     tag = str(find_run(database, run_id).settings.get("imported") or f"rag_pg-{run_id}")
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:

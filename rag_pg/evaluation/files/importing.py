@@ -95,7 +95,7 @@ def put_queries(
 def _store(database: Database, set_name: str, read: _Read, source: str) -> EvalImport:
     entries = list(read.entries.values())
     counts = {"added": 0, "updated": 0, "unchanged": 0}
-    EvalStatements(database).put_eval_set(set_name)
+    database.value(int, "put_eval_set", set_name=set_name, description=None)
     for start in range(0, len(entries), BATCH):
         batch = entries[start : start + BATCH]
         for saved in EvalStatements(database).put_eval_queries(

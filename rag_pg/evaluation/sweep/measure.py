@@ -242,7 +242,10 @@ def _row(
 def _correct(database: Database, rows: Sequence[SweepRow], how: Comparing) -> list[SweepRow]:
     """Return the rows with p values for so many comparisons, and the intervals of these."""
     tested = [row.p_value for row in rows if row.p_value is not None]
-    corrected = iter(EvalStatements(database).adjust_p_values(tested, how.correction))
+    corrected = iter(
+        database.optional(list, "_adjust_p_values", p_values=tested, correction=how.correction)
+        or []
+    )
     bases = {row.kind: row.run_id for row in rows if row.baseline}
     done = []
     for row in rows:
