@@ -5,14 +5,13 @@ in turn.
 
 Two databases of one embedded server hold the same chunks: one has the schema of COMMIT (default:
 the parent of HEAD; v0.1.0 is the last release), the other this one's. `others` more collections
-hold one chunk each. Each round asks 25 hybrid searches of 10 hits, each of both in turn: of a
-search its least time of all rounds counts, as what else runs only adds to it. Then come the first
-search of five new sessions, and writes: 60 documents of three chunks, each in a transaction of its
-own; as many in one; edits of 60. Once: a document of 8,000 chunks, and the load itself. After all
-sizes each commit's own program adds a folder of 300 pages, twice a round: once new, once edited.
-CPU is the backend's (with its parallel workers' for the load: the server's; for the folder: the
-server's and the program's). Text: arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py
-makes them.
+hold one chunk each. Each round asks 25 hybrid searches of 10 hits, each of both in turn, then the
+first search of five new sessions, then writes: 60 documents of three chunks, each in a transaction
+of its own; as many in one; edits of 60. Once: a document of 8,000 chunks, and the load itself.
+After all sizes each commit's own program adds a folder of 300 pages, twice a round: once new, once
+edited. The least time of all rounds counts. CPU is the backend's (with its parallel workers' for
+the load: the server's; for the folder: the server's and the program's). Text: arxiv-100k under
+RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 import psycopg
@@ -149,13 +148,14 @@ def added(sides: Mapping[str, tuple[str, str]], texts: list[str], rounds: int) -
                         cpu = server_cpu_ms(pid) - before + float(done.stdout)
                         wall = (time.perf_counter() - began) * 1e3
                     found[step][side].append((cpu / len(texts), wall / len(texts)))
-    return medians(found)
+    return least(found)
 
 
-def medians(found: Mapping[str, Mapping[str, list[tuple[float, float]]]]) -> dict[str, Any]:
+def least(found: Mapping[str, Mapping[str, list[tuple[float, float]]]]) -> dict[str, Any]:
+    """The least time of each step: what else runs on a machine only adds to it."""
     return {
         step: {
-            side: {"cpu": median(c for c, _ in times), "wall": median(w for _, w in times)}
+            side: {"cpu": min(c for c, _ in times), "wall": min(w for _, w in times)}
             for side, times in by_side.items()
         }
         for step, by_side in found.items()
@@ -197,27 +197,26 @@ def measure(
     for side in sides:
         text = [f"w{i} of a large document" for i in range(8000)]
         timed("document of 8,000 chunks", side, 1, put, "large", text)
-    asked = [found.pop(f"search {number}") for number in range(len(queries[:25]))]
-    least = {side: [tuple(map(min, zip(*one[side], strict=True))) for one in asked]
-             for side in sides}  # fmt: skip
-    return {
-        "search": {
-            side: {"cpu": fmean(cpu for cpu, _ in of), "wall": fmean(wall for _, wall in of)}
-            for side, of in least.items()
-        }
-    } | medians(found)
+    steps = least(found)
+    asked = [steps.pop(f"search {number}") for number in range(len(queries[:25]))]
+    mean = {
+        side: {kind: fmean(one[side][kind] for one in asked) for kind in ("cpu", "wall")}
+        for side in sides
+    }
+    return {"search": mean} | steps
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commit", nargs="?", default="HEAD~1")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[5000, 40000, 100000])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[5000, 40000, 100000])
     parser.add_argument("--others", type=int, default=99)
     parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
-    evaluation = data.read("arxiv-100k", limit=max(options.sizes))
+    most = max(options.sizes, default=300)
+    evaluation = data.read("arxiv-100k", limit=most)
     texts = [d["text"] or d["title"] for d in evaluation.documents.values()]
-    stored, asked = vectors(max(options.sizes))
+    stored, asked = vectors(most)
     queries = [
         (text, str(asked[number % len(asked)].tolist()))
         for number, text in enumerate(list(evaluation.queries.values())[:200])

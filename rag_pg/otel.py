@@ -66,10 +66,11 @@ class OtelMeter:
 
 
 @contextmanager
-def traced(environment: Mapping[str, str] = os.environ) -> Iterator[None]:
+def traced() -> Iterator[None]:
     """Send spans and metrics of the block where OTEL_EXPORTER_OTLP_ENDPOINT, or that of traces or
     metrics, says; nothing where none of them is set. What is left is sent at the end. A variable
     that cannot be followed is told in the log, and nothing is sent."""
+    environment = os.environ
     is_off = environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
     if is_off or not any(environment.get(name) for name in ENDPOINTS):
         yield

@@ -180,7 +180,7 @@ def _answer(call: _Call) -> Answer:
     )
     assessor = Assessor(retriever, asker, trace, question.min_support)
     if question.min_support is not None:
-        assessor.check()  # what cannot be given is said before anything is spent
+        assessor.check()  # a min_support that nothing reaches is refused before a model is asked
     rewritten = retriever.rewrite(question, rewrites, helper_llm=asker.metered("rewrite"))
     _tell_rewritten(rewritten, trace)
     context = AnswerContext(

@@ -202,9 +202,7 @@ def _messages(question: _Question, shown: Mapping[str, Any]) -> list[Message]:
     return [Message(role="system", content=SYSTEM), Message(role="user", content=text)]
 
 
-def judge_run(
-    database: Database, run_id: int, judge: Judge, *, at_once: int = AT_ONCE
-) -> JudgeReport:
+def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
     """Have a judge score each result of a run.
 
     A failure is recorded with the result that it is of, and does not end the run.
@@ -224,7 +222,7 @@ def judge_run(
 
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
-    with Threads(at_once, "rag-pg-judge") as threads:
+    with Threads(AT_ONCE, "rag-pg-judge") as threads:
         for item, found in threads.map(
             attempt, database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
         ):

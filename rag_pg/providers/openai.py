@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Unpack
 
@@ -327,9 +327,7 @@ class OpenAIEmbedder:
         return [item.embedding for item in found]
 
 
-def open_embedder(
-    name: str, *, make: Callable[..., OpenAIEmbedder] = OpenAIEmbedder
-) -> OpenAIEmbedder:
+def open_embedder(name: str) -> OpenAIEmbedder:
     """Return the embedder called "openai:<model>" or "openai:<model>:<dimensions>".
 
     A model's own name may hold a colon, as Ollama's tags do: "openai:bge-m3:latest".
@@ -339,4 +337,4 @@ def open_embedder(
     match = re.fullmatch(r"openai:([\w./@:-]+?)(?::(\d{1,5}))?", name)
     if match is None:
         raise InvalidInput(f"{name!r} is not openai:<model> or openai:<model>:<dimensions>")
-    return make(match[1], dimensions=int(match[2]) if match[2] else None)
+    return OpenAIEmbedder(match[1], dimensions=int(match[2]) if match[2] else None)

@@ -239,7 +239,6 @@ class Searcher:
         helper_llm: LLM | None = None,
         reads: int | None = None,
         now: datetime | None = None,
-        time_zone: str | None = None,
         cache: bool | Cache | None = None,
     ) -> Route:
         """Return how a question that stands alone is best answered; see `choose_route`.
@@ -251,7 +250,7 @@ class Searcher:
         return choose_route(
             question,
             fields=self._metadata.fields,
-            now=local_time(now, time_zone),
+            now=local_time(now, None),
             helper_llm=keep_completions(helper_llm, self.entries(cache)),
             tokens=None if reads is None else self._metadata.tokens(),
             reads=reads,

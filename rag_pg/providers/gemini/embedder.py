@@ -88,7 +88,7 @@ class GeminiEmbedder:
         return unit_vectors(rows, count=len(texts), dimensions=self.dimensions, name=self.name)
 
 
-def open_embedder(name: str, *, sdk: SdkChoice = "auto") -> GeminiEmbedder:
+def open_embedder(name: str) -> GeminiEmbedder:
     """Return the embedder called "gemini:<model>" or "gemini:<model>:<dimensions>".
 
     Raises: InvalidInput.
@@ -96,4 +96,4 @@ def open_embedder(name: str, *, sdk: SdkChoice = "auto") -> GeminiEmbedder:
     match = re.fullmatch(r"gemini:([\w./-]+)(?::(\d{1,5}))?", name)
     if match is None:
         raise InvalidInput(f"{name!r} is not gemini:<model> or gemini:<model>:<dimensions>")
-    return GeminiEmbedder(match[1], dimensions=int(match[2] or DIMENSIONS), sdk=sdk)
+    return GeminiEmbedder(match[1], dimensions=int(match[2] or DIMENSIONS))
