@@ -30,8 +30,8 @@ BEGIN
         explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
     _key := _request.collection_id;
     IF rag._scope(_key) IS NOT NULL THEN
-        RAISE EXCEPTION 'rag.explain_search tells of the words of all tenants, and the collection is '
-            'shared'
+        RAISE EXCEPTION 'rag.explain_search tells of the words of all tenants, and the collection '
+            'is shared'
         USING ERRCODE = '42501', HINT = 'call it in a collection that is the tenant''s own';
     END IF;
     _space := rag._require_active_space(_key);
