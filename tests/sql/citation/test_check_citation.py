@@ -283,6 +283,14 @@ CUT = (  # what the source says, and of it a part that says something else
     ("They told us of 5°healthy food in May.", "They told us of 5°-\nhealthy food"),
     ("They told us of the rule ガ250 at once.", "They told us of the rule ガ 250"),
     ("They told us of 5‴healthy food in May.", "They told us of 5‴-\nhealthy food"),
+    # numbers and fractions in words
+    *((f"They told us it was {a} {b} of them all.", f"They told us it was {a}") for a, b in (
+        ("two", "thirds"), ("one", "half"), ("2", "and a half"), ("two and a", "half"),
+        ("Twenty", "five"), ("two hundred", "and five"), ("six", "hundred"), ("half a", "million"),
+        ("deux", "tiers"), ("zwei", "Drittel"), ("treinta y", "cinco"), ("nineteen", "thousand"))),
+    ("They told us it was 7° C in the house.", "They told us it was 7°"),
+    ("They told us he was 6' 2\" in his shoes.", "They told us he was 6'"),
+    ("They told us it was No. 5 of them all.", "They told us it was No."),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
 )  # fmt: skip
 
@@ -339,6 +347,9 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("It was fine in 2020 (or so).", "It was fine in 2020"),
         ("They said … It is all fine for us.", "It is all fine for us"),
         ("They keep all contracts[1] for long.", "They keep all contracts"),
+        ("They saw two third-party vendors.", "They saw two"),
+        ("We asked everybody but one half-hearted man.", "We asked everybody but one"),
+        ("They wanted this one and that one.", "They wanted this one"),
         ("הוא אמר ״הארכיון שומר את הכל״ לעד", 'הוא אמר "הארכיון שומר את הכל"'),
         ("İstanbul is a city on the strait.", "istanbul is a city"),
         ("该合同自签署之日起生效，双方无需履行", "该合同自签署之日起生效，双方无需履行。"),
