@@ -61,7 +61,7 @@ def serve(
     with extra("serve", "the HTTP service needs"):
         import uvicorn
 
-        from rag_pg.server.http import ServiceOptions
+        from rag_pg.server.http import Connection, ServiceOptions
         from rag_pg.server.mcp import is_local, parse_address
 
     host, port = parse_address(address)
@@ -97,6 +97,7 @@ def serve(
         config = uvicorn.Config(
             partial(_start, options, log_format),
             factory=True,
+            http=Connection,
             log_config=None,
             access_log=False,
             workers=processes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import httpx2
@@ -119,6 +120,17 @@ def test_files_are_uploaded_and_their_originals_read(rag: Rag) -> None:
         assert page.content == script and page.headers["content-type"] != "text/html"
         assert page.headers["content-disposition"].startswith("attachment")
         assert page.headers["x-content-type-options"] == "nosniff"
+        named = [(f"x.{one}", script) for one in ("svg", "xhtml", "xml", "htm", "md", "eml", "mht")]
+        hostile = [("files", one) for one in named] + [("files", ("../../etc/x.txt", b"up"))]
+        await client.post("/uploads", data=fields, files=hostile)
+        for name in ("x.svg", "x.xhtml", "x.xml", "x.htm", "x.md", "x.eml", "x.mht"):
+            found = await client.get("/documents/original", params=where | {"uri": f"up/{name}"})
+            kind = found.headers["content-type"]
+            assert found.status_code == 404 or kind.startswith(("application/octet-stream",
+                "text/plain", "application/problem+json")), (name, kind)  # fmt: skip
+        for uri in ("../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "up/../a.txt"):
+            found = await client.get("/documents/original", params=where | {"uri": uri})
+            assert found.status_code == 404, uri
 
     with_service(app_over(rag), life)
 
@@ -203,3 +215,92 @@ def test_what_does_not_begin_in_time_is_told_so(filled: Rag) -> None:
     late = request(app_over(filled, timeout=0.0), "POST", "/search", json=body)
     assert (late.status_code, late.headers["content-type"]) == (504, "application/problem+json")
     assert "within 0 seconds" in late.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([("origin", "http://127.0.0.1:8000")], 200),
+        ([("origin", "https://rag.example.com")], 200),  # before which a proxy stands
+        ([("origin", "http://127.0.0.1:3000")], 403),  # a page of another program
+        ([("origin", "http://127.0.0.1")], 403),
+        ([("origin", "http://[::1")], 403),
+        ([("origin", "null")], 403),
+        ([("origin", "")], 403),
+        ([("origin", "http://127.0.0.1:8000"), ("origin", "http://evil.example.com")], 403),
+        ([("host", "127.0.0.1:8000"), ("host", "evil.example.com")], 421),
+        ([("host", "\u00fc".encode())], 421),
+        ([("host", "")], 421),
+        ([("host", "127.0.0.1.evil.example.com")], 421),
+        ([("host", "[::1]:8000")], 200),
+        ([("x-request-id", "\u2028\U0001f600".encode()), ("accept", b"\xff\xfe")], 200),
+    ],
+)
+def test_only_its_own_pages_and_names_are_served(
+    filled: Rag, headers: list[Any], status: int
+) -> None:
+    app = app_over(filled, allowed_hosts=["rag.example.com"])
+    found = with_service(app, lambda client: client.get("/collections", headers=headers))
+    assert found.status_code == status, found.text
+    assert not [name for name in found.headers if name.startswith("access-control")]
+
+
+def test_nothing_private_is_kept_by_caches(filled: Rag) -> None:
+    async def ask(client: httpx2.AsyncClient) -> list[str]:
+        where = {"collection": "animals", "uri": "animals/bird-01.md"}
+        body = {"collection": "animals", "question": "bird?", "stream": True}
+        found = [
+            await client.get("/documents", params=where),
+            await client.get("/documents", params=where | {"uri": "no"}),
+            await client.post("/ask", json=body),
+            await client.get("/app.js"),
+        ]
+        return [one.headers["cache-control"] for one in found]
+
+    assert with_service(app_over(filled), ask) == ["no-store"] * 3 + ["no-cache"]
+
+
+def test_every_route_answers_head_and_options(filled: Rag) -> None:
+    app = app_over(filled)
+
+    async def ask(client: httpx2.AsyncClient) -> dict[tuple[str, str], int]:
+        paths = [*app.openapi()["paths"], "/", "/app.js", "/mcp", "/nowhere"]
+        return {
+            (method, path): (
+                await client.request(method, re.sub(r"\{\w+\}", "1", path))
+            ).status_code
+            for path in paths
+            for method in ("HEAD", "OPTIONS", "TRACE", "PROPFIND")
+        }
+
+    told = with_service(app, ask)
+    assert len(told) > 150 and set(told.values()) <= {200, 404, 405, 406}
+
+
+@pytest.mark.parametrize("kind", ["files", "fields", "deep", "deeper", "long number", "null"])
+def test_what_is_made_to_be_too_much_is_refused(filled: Rag, kind: str) -> None:
+    def part(name: str, number: int) -> str:
+        return f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{number}\r\n'
+
+    search = '{"collection": "animals", "query": "x", "filter": %s}'
+    path, content, media_type = {
+        "files": (
+            "/uploads",
+            "".join(part(f'files"; filename="{n}.txt', n) for n in range(2000)) + "--b--\r\n",
+            "multipart/form-data; boundary=b",
+        ),
+        "fields": (
+            "/uploads",
+            "".join(part("collection", n) for n in range(2000)) + "--b--\r\n",
+            "multipart/form-data; boundary=b",
+        ),
+        "deep": ("/search", search % ("[" * 100_000 + "]" * 100_000), "application/json"),
+        "deeper": ("/search", search % ('{"$not":' * 900 + "{}" + "}" * 900), "application/json"),
+        "long number": ("/search", search % ('{"years": ' + "9" * 5000 + "}"), "application/json"),
+        "null": ("/search", search % '{"kind": "a\\u0000"}', "application/json"),
+    }[kind]
+    headers = {"content-type": media_type}
+    found = request(app_over(filled), "POST", path, content=content, headers=headers)
+    assert found.status_code in (400, 422), found.text
+    assert found.headers["content-type"] == "application/problem+json"
+    assert len(found.text) < 2000

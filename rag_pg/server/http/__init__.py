@@ -1,6 +1,7 @@
 """a request over HTTP -> what the Python client gives for it: JSON, or events as they come."""
 
 from rag_pg.server.http.app import make_app
+from rag_pg.server.http.connection import Connection
 from rag_pg.server.http.service import ServiceOptions
 
-__all__ = ["ServiceOptions", "make_app"]
+__all__ = ["Connection", "ServiceOptions", "make_app"]

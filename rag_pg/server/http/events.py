@@ -25,14 +25,16 @@ def event(data: object, kind: str | None = None) -> bytes:
     return ServerSentEvent(text, event=kind, sep="\n").encode()
 
 
-def events_of(pieces: AsyncGenerator[bytes, None]) -> Response:
+def events_of(
+    pieces: AsyncGenerator[bytes, None], *, send_seconds: float = SEND_SECONDS
+) -> Response:
     """Return the pieces of a generator as a response; it is closed when the client goes away, or
     does not read. What has begun goes on while the service stops."""
     return EventSourceResponse(
         pieces,
         sep="\n",
         ping_message_factory=lambda: ServerSentEvent(comment="ping", sep="\n"),
-        send_timeout=SEND_SECONDS,
+        send_timeout=send_seconds,
         shutdown_event=anyio.Event(),
         shutdown_grace_period=math.inf,
     )

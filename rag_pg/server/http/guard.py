@@ -8,8 +8,8 @@ import logging
 import time
 import uuid
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
+from sse_starlette.sse import SendTimeoutError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -65,6 +65,8 @@ class Guard:
                 headers["X-Request-Id"] = request_id
                 for name, value in SECURITY.items():
                     headers.setdefault(name, value)
+                is_open = scope["path"] in self._open_paths
+                headers.setdefault("Cache-Control", "no-cache" if is_open else "no-store")
             await send(message)
 
         try:
@@ -79,6 +81,8 @@ class Guard:
                     if status:
                         raise
                     await response_of(exc)(scope, receive, seen)
+        except SendTimeoutError:
+            pass  # of a stream that nobody reads: the connection is closed
         except TimeoutError:
             if status or not clock.expired():
                 raise
@@ -102,16 +106,13 @@ class Guard:
 
     def _check_caller(self, headers: Headers) -> None:
         """Raises: Refused."""
-        host = headers.get("host", "")
-        if not self._allows(host):
+        host, *others = headers.getlist("host") or [""]
+        if others or not _is_among(host, self._hosts):
             raise Refused(421, f"this service is not called {host!r:.80}; see --allowed-host")
-        origin = headers.get("origin")
-        if origin is not None and not self._allows(urlsplit(origin).netloc):
-            raise Refused(403, "a page of another site asks; only this service's own may")
-
-    def _allows(self, host: str) -> bool:
-        bare = host if host.endswith("]") else host.rpartition(":")[0] or host
-        return bool(self._hosts & {host, bare})
+        for origin in headers.getlist("origin"):
+            name = origin.partition("://")[2]  # another port of this machine is another site
+            if name != host and not _is_among(name, self._options.allowed_hosts):
+                raise Refused(403, "a page of another site asks; only this service's own may")
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
         """Return `receive` that gives no more than a body may have. Raises: Refused."""
@@ -131,3 +132,9 @@ class Guard:
             return message
 
         return counted
+
+
+def _is_among(host: str, names: Collection[str]) -> bool:
+    """Whether a host is one of these, with the port or without."""
+    bare = host if host.endswith("]") else host.rpartition(":")[0] or host
+    return host in names or bare in names

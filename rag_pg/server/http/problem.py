@@ -103,6 +103,8 @@ def response_of(exc: Exception) -> Response:
         again = AGAIN_SECONDS
     if again is not None:
         headers["Retry-After"] = str(math.ceil(again))
+    if found["status"] == 413:
+        headers["Connection"] = "close"  # the rest of it is not read
     if found["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(json.dumps(found), found["status"], headers, MEDIA_TYPE)

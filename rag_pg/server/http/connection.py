@@ -1,0 +1,59 @@
+"""A connection: how many there are at once, and what may stand before the body of a request.
+
+uvicorn's faster parser takes headers of any length, in a time that grows with its square, and
+waits for them for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+Base: Any = object if TYPE_CHECKING else AutoHTTPProtocol
+
+
+class Connection(Base):  # type: ignore[misc]
+    """uvicorn's, with bounds. most: of a process, below the 1024 files that it usually may open.
+    head_bytes, head_seconds: of a request's address and headers."""
+
+    most: ClassVar[int] = 800
+    head_bytes: ClassVar[int] = 65_536
+    head_seconds: ClassVar[float] = 30.0
+    _late: asyncio.TimerHandle | None = None
+    _read = 0  # bytes of a head
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._await_head()
+        if len(self.connections) > self.most:
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._end_head()
+            return
+        self._await_head()
+        self._read += len(data)
+        if self._read > self.head_bytes and not self.transport.is_closing():
+            if self.cycle is None:
+                self.send_400_response(f"The headers have more than {self.head_bytes} bytes.")
+            else:  # perhaps what is left of a body that was refused
+                self.transport.close()
+
+    def _await_head(self) -> None:
+        if self._late is None:
+            late = self.timeout_keep_alive_handler
+            self._late = self.loop.call_later(self.head_seconds, late)
+
+    def _end_head(self) -> None:
+        self._read = 0
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None

@@ -1,0 +1,139 @@
+"""What a connection may send before it is answered, and how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from rag_pg.server.http import Connection
+from rag_pg.server.http.events import event, events_of
+
+HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+class Wire(asyncio.Transport):
+    """Where a connection writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written, self.closed = b"", False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def nothing(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Small(Connection):
+    most = 2
+
+
+class Hasty(Connection):
+    head_seconds = 0.0
+
+
+def connected(state: ServerState, kind: type[Connection] = Connection) -> tuple[Any, Wire]:
+    config = Config(nothing, log_config=None, access_log=False)
+    config.load()
+    made: Any = kind(config, state, {}, asyncio.get_running_loop())
+    wire = Wire()
+    made.connection_made(wire)
+    return made, wire
+
+
+@pytest.mark.parametrize("piece", [b"a" * 4096, b"X-A: b\r\n" * 500], ids=["one", "many"])
+def test_headers_are_read_to_a_bound(piece: bytes) -> None:
+    async def read() -> tuple[int, Wire]:
+        made, wire = connected(ServerState())
+        made.data_received(HEAD + b"X: ")
+        count = 0
+        while not wire.closed:
+            made.data_received(piece)
+            count += len(piece)
+        made.connection_lost(None)
+        return count, wire
+
+    count, wire = asyncio.run(read())
+    assert count <= Connection.head_bytes + len(piece)
+    assert wire.written.startswith(b"HTTP/1.1 400") and b"65536 bytes" in wire.written
+
+
+def test_requests_of_one_connection_are_counted_each_for_itself() -> None:
+    async def read() -> Wire:
+        made, wire = connected(ServerState())
+        for number in range(1, 4):
+            made.data_received(HEAD + b"X: " + b"a" * 40_000)
+            made.data_received(b"\r\n\r\n")
+            while wire.written.count(b"HTTP/1.1 204") < number:
+                await asyncio.sleep(0)
+        assert not wire.closed
+        made.connection_lost(None)
+        return wire
+
+    assert b" 400 " not in asyncio.run(read()).written
+
+
+def test_who_never_ends_its_headers_is_left() -> None:
+    async def wait() -> None:
+        made, wire = connected(ServerState(), Hasty)
+        made.data_received(HEAD)
+        while not wire.closed:
+            await asyncio.sleep(0)
+        made.connection_lost(None)
+
+    asyncio.run(wait())
+
+
+def test_a_process_has_no_more_connections_than_it_can() -> None:
+    async def open_all() -> list[bool]:
+        state = ServerState()
+        made = [connected(state, Small) for _ in range(3)]
+        closed = [wire.closed for _, wire in made]
+        for one, _ in made:
+            one.connection_lost(None)
+        return closed
+
+    assert asyncio.run(open_all()) == [False, False, True]
+
+
+def test_a_stream_that_nobody_reads_is_ended() -> None:
+    ended = []
+
+    async def pieces() -> Any:
+        try:
+            while True:
+                yield event({})
+        finally:
+            ended.append(True)
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()  # the connection is full
+
+    scope = {"type": "http", "method": "POST"}
+    with pytest.raises(TimeoutError):
+        asyncio.run(events_of(pieces(), send_seconds=0)(scope, receive, send))
+    assert ended == [True]
