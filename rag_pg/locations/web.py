@@ -100,7 +100,7 @@ class Website:
             try:
                 page = first if listed is None and fetched == 1 else self._page(url, known)
             except AddressRefused:
-                yield Skipped(uri=url, reason="refused")
+                yield Skipped(uri=re.split("[?;]", url)[0], reason="refused")
                 continue
             except RagError as exc:
                 yield LoadFailure(uri=url, error=str(exc))
@@ -217,7 +217,7 @@ class Website:
         try:
             return str(read_address(url, self._network.private_hosts)).startswith(self.prefix)
         except AddressRefused:
-            return False
+            return url.startswith(self.prefix)  # it is counted among those refused
 
     def _links(self, page: Page) -> list[str]:
         if _type(page) not in _HTML:
