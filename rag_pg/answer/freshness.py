@@ -23,6 +23,7 @@ ALIKE = (
     0.8  # share of two sentences' words, without their figures, to say the same of other figures
 )
 LEAST_WORDS = 4
+LEAST_OF_EDITIONS = 2  # where the documents have one title
 SHARED = 0.7  # share of a passage's words that the later edition of its document has as well
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
@@ -97,7 +98,13 @@ def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | Non
 
 def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     """Whether two sentences of documents of different dates say the same but for their figures."""
-    return one.document_id != other.document_id and bool(_other_figures(sentence, against))
+    least = _least(one, other)
+    return one.document_id != other.document_id and bool(_other_figures(sentence, against, least))
+
+
+def _least(one: Hit | Citation, other: Hit | Citation) -> int:
+    same = one.title.casefold() == other.title.casefold() != ""
+    return LEAST_OF_EDITIONS if same else LEAST_WORDS
 
 
 def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
@@ -194,7 +201,7 @@ def _conflicts(citations: Sequence[Citation], dates: Mapping[int, date]) -> list
             days = dates.get(one.number), dates.get(other.number)
             if one.number == other.number or None in days or days[0] == days[1]:
                 continue
-            for figures in _other_figures(one.quote, other.quote):
+            for figures in _other_figures(one.quote, other.quote, _least(one, other)):
                 old, new = (one, other) if days[0] < days[1] else (other, one)  # type: ignore[operator]
                 mine, theirs = figures if old is one else figures[::-1]
                 found.append(
@@ -204,8 +211,9 @@ def _conflicts(citations: Sequence[Citation], dates: Mapping[int, date]) -> list
     return found
 
 
-def _other_figures(one: str, other: str) -> list[tuple[str, str]]:
-    """Return the figures of sentences that are alike but for them: one's and the other's."""
+def _other_figures(one: str, other: str, least: int) -> list[tuple[str, str]]:
+    """Return the figures of sentences of `least` words that are alike but for them: one's and the
+    other's."""
     found = []
     for here in split_sentences(one):
         for there in split_sentences(other):
@@ -217,7 +225,7 @@ def _other_figures(one: str, other: str) -> list[tuple[str, str]]:
                 for text in (here.text, there.text)
             )
             both = words_here | words_there
-            if len(both) >= LEAST_WORDS and len(words_here & words_there) >= ALIKE * len(both):
+            if len(both) >= least and len(words_here & words_there) >= ALIKE * len(both):
                 pairs = ((mine, theirs), (theirs, mine))
                 old, new = (", ".join(f for f in a if f not in b) for a, b in pairs)
                 found.append((old, new) if old and new else (", ".join(mine), ", ".join(theirs)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +37,7 @@ LONGEST_READ = 1200  # characters of one, of the sentences with most words first
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
+_TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
 
 
 # The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and the best
@@ -209,13 +211,20 @@ def _compared(
 ) -> list[str]:
     """What each sentence is compared by: the question that it answers, where one stands before or
     above it, else it under its heading; of a row of a table the cells behind the names of their
-    columns."""
+    columns, of a later sentence of an item that behind the term that opens it."""
     last = (heading_path(hit) or [""])[-1]
     tables = [t for t in find_tables(hit.content, sentences) if t.is_headed]
     rows = {at: t.row(n) for t in tables for n, at in enumerate(t.rows)}
     found: list[str] = []
+    term = ""
     for at, text in enumerate(shown):
         heading = above[at] or last
+        gap = hit.content[sentences[at - 1].stop : sentences[at].start] if at else "\n"
+        if sentences[at].kind != "item" or "\n" in gap:
+            match = _TERM.match(text) if sentences[at].kind == "item" else None
+            term = match[0] if match else ""
+        elif term:
+            text = f"{term} {text}"
         before = heading if at == 0 or above[at] != above[at - 1] else shown[at - 1]
         if _asks(before) and not _asks(text):
             found.append(before)

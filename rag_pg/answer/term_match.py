@@ -164,7 +164,7 @@ def match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
 def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> str:
     """Return the question with words that the collection does not have as the texts spell them; a
     name has no other forms."""
-    unknown = {t.word for t in terms} - {t.word for t in terms if t.df}
+    unknown = {t.word for t in terms if not says_kind(t.word)} - {t.word for t in terms if t.df}
     unknown = {w for word in unknown for w in words(word) if len(w) >= SHORTEST_MENDED}
     if not unknown:
         return question

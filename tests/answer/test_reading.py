@@ -419,6 +419,25 @@ def test_of_editions_that_contradict_the_newer_is_first_and_the_older_named(
     assert "Older, of 2023-01-01: Policy: Hotels are paid up to 120 euros" in got.text
 
 
+def test_a_short_sentence_counts_where_two_editions_have_one_title() -> None:
+    def shown(*titles: str) -> str:
+        pages = [
+            hit(f"The allowance: {20 + n} euros.", number=n, title=title, uri=f"a-202{n}-01-01.md")
+            for n, title in enumerate(titles, 1)
+        ]
+        return ask("How much is the allowance?", *pages).text
+
+    same, different = shown("Travel", "Travel"), shown("Travel", "Canteen")
+    assert same.index("22 euros") < same.index("Older") < same.index("21 euros")
+    assert "Older" not in different
+
+
+def test_a_later_sentence_of_an_item_is_read_behind_the_term_that_opens_it() -> None:
+    text = "- port: Where clients connect. Default: 61613.\n- backlog: Who waits. Default: 128.\n"
+    assert "**Default: 61613.** [1]" in ask("What is the default port?", text).text
+    assert "**Default: 128.** [1]" in ask("What is the default backlog?", text).text
+
+
 def test_the_newer_edition_is_first_though_it_says_more_unless_the_older_is_asked_for() -> None:
     old = hit("Hotels are paid up to 110 euros a night.", number=1, title="Expenses (2023)")
     new = hit(
