@@ -85,8 +85,10 @@ async def streams(url: str, fake: FakeOpenAI, count: int, thinks: float) -> None
             return gap, whole
 
         began = time.perf_counter()
-        reading = asyncio.gather(*map(read, range(count)))
-        beside = [await timed_search() for _ in range(20)]
+        reading, beside = asyncio.gather(*map(read, range(count))), list[float]()
+        while not reading.done():  # over the whole time, not at the moment when all of them begin
+            beside.append(await timed_search())
+            await asyncio.sleep(0.05)
         done = await reading
         print(
             f"{count} streams, model thinks {thinks:g} s: {time.perf_counter() - began:.1f} s,"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -304,3 +305,25 @@ def test_what_is_made_to_be_too_much_is_refused(filled: Rag, kind: str) -> None:
     assert found.status_code in (400, 422), found.text
     assert found.headers["content-type"] == "application/problem+json"
     assert len(found.text) < 2000
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [("/search", "application/json"), ("/uploads", "multipart/form-data; boundary=b")],
+)
+def test_a_body_of_untold_length_is_counted_while_it_is_read(
+    filled: Rag, path: str, media_type: str
+) -> None:
+    given = list[bytes]()
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\n'
+        while True:
+            given.append(b" " * 1_000_000)
+            yield given[-1]
+
+    app = app_over(filled, max_body=100_000)
+    headers = {"content-type": media_type}
+    found = request(app, "POST", path, content=endless(), headers=headers)
+    assert found.status_code == 413 and "bytes" in found.json()["detail"]
+    assert found.headers["connection"] == "close" and len(given) < 30

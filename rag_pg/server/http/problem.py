@@ -67,18 +67,19 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Refused(Exception):
-    """A request is refused with this status, before anything is done for it."""
+class Refused(HTTPException):
+    """A request is refused with this status, before anything is done for it. An HTTPException, as
+    what else goes wrong while a body is read FastAPI calls a body that it cannot read."""
 
     def __init__(self, status: int, detail: str, *, again: float | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.again = status, detail, again
+        super().__init__(status, detail)
+        self.again = again
 
 
 def problem_of(exc: Exception) -> dict[str, Any]:
     """Return an error as the object that a response, or the last event of a stream, holds."""
-    if isinstance(exc, Refused | HTTPException):
-        status = exc.status if isinstance(exc, Refused) else exc.status_code
+    if isinstance(exc, HTTPException):
+        status = exc.status_code
         title = "Client Gone" if status == CLIENT_GONE else HTTPStatus(status).phrase
         return _problem(status, title, str(exc.detail))
     if isinstance(exc, RequestValidationError):
@@ -123,7 +124,7 @@ async def _on_error(request: Request, exc: Exception) -> Response:
 
 def add_problems(app: FastAPI) -> None:
     """Let everything that goes wrong in an application be told as a problem."""
-    for kind in (RagError, Refused, HTTPException, RequestValidationError, Exception):
+    for kind in (RagError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _on_error)
 
 

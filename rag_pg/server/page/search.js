@@ -14,7 +14,7 @@ export function open() {
 
 async function results(search, go) {
 	const {hits, method, seconds, notes} = await post("search", search);
-	const leg = (rank, detail) => rank == null ? h("span.soft", "not found") : [h("strong", {class: rank === 1 && "good"}, `${rank}`), h("small", ` ${number(detail, 3)}`)];
+	const leg = (rank, detail) => rank == null ? h("span.soft", "not found") : [h("strong", {class: rank === 1 && "good"}, `${rank}`), h("small", `\xa0${number(detail, 3)}`)];
 	const rows = hits.map((hit, n) => [`${n + 1}`, h("div.passage", link(name(hit.heading || hit.title || hit.uri), () => source.open({uri: hit.uri, title: hit.title, chunk_id: hit.chunk_id})),
 		h("p", said(hit.content.slice(0, 2000).replace(/\s+/g, " "), 220)), h("small", name(hit.uri))), number(hit.score, 3), leg(hit.vector_rank, hit.vector_distance), leg(hit.keyword_rank, hit.keyword_score)]);
 	return [h("p.measures", {role: "status"}, `${plural(rows.length, "passage")} by ${method} in ${duration(seconds)}`, notes.map((note) => pill(short(note, 300), "warn"))),
