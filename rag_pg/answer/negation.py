@@ -87,8 +87,20 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
     claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
     return any(
         _denies(clause, sentence, before)
-        for clause in _CLAUSE.split(without_particle(claim))
         if len(_content(clause)) > 1
+        else _denies_in_its_words(clause, sentence)
+        for clause in _CLAUSE.split(without_particle(claim))
+    )
+
+
+def _denies_in_its_words(clause: str, sentence: str) -> bool:
+    """Whether a part of a sentence has all the words of a short clause ("they are encrypted"), with
+    a negation in one of them alone."""
+    parts = _CLAUSE.split(sentence)
+    return bool(_content(clause)) and any(
+        words(_NEGATION.sub(" ", clause)) == words(_NEGATION.sub(" ", part))
+        and _count(clause) + _count(part) == 1
+        for part in parts
     )
 
 

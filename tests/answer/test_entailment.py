@@ -7,8 +7,10 @@ from fakes import HashEmbedder
 
 from rag_pg.answer.edit import without_support
 from rag_pg.answer.entailment import find_support
+from rag_pg.answer.judge import Judge
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import read_statements
+from rag_pg.types import Citation
 
 PASSAGE = (
     "# Backups\n\nA backup of every database is made at night. Copies are kept for thirty days. "
@@ -88,3 +90,18 @@ def test_statements_know_their_citations() -> None:
 def test_statements_without_support_are_treated_as_wanted(action: str, text: str) -> None:
     edited = without_support(ANSWER, read_statements(ANSWER), {1, 2}, action)  # type: ignore[arg-type]
     assert edited.text == text
+
+
+def test_what_is_said_of_a_statement_does_not_depend_on_those_before_it() -> None:
+    shown = [Citation(number=1, chunk_id=1, uri="a", title="Backups", heading="", quote=PASSAGE)]
+    text = "Copies are kept for 30 days [1]. Copies are kept for 90 days [1]. They are encrypted."
+    statements = read_statements(text)
+
+    def verdicts(*order: int) -> list[tuple[bool | None, list[str]]]:
+        judge = Judge("", shown, embedder=HashEmbedder, locate=lambda c: [(one, None) for one in c])
+        found = {n: judge.ground(statements[n]) for n in order}
+        return [(found[n].is_supported, [c.quote for c in found[n].citations]) for n in range(3)]
+
+    told = verdicts(0, 1, 2)
+    assert [supported for supported, _ in told] == [True, False, False]
+    assert verdicts(2, 1, 0) == verdicts(1, 2, 0) == told

@@ -130,3 +130,15 @@ def test_the_spread_of_vectors_that_came_with_their_chunks_is_measured(
     measured = connection.execute("SELECT similarity_spread, measured_chunks FROM rag.spaces")
     ((spread, chunks),) = measured.fetchall()
     assert 0.03 < spread < 0.06 and chunks == 12
+
+
+def test_many_texts_are_put_where_no_table_may_be_made(connection: Connection) -> None:
+    connection.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS"
+        " $$BEGIN RAISE EXCEPTION '%', tg_tag; END$$"
+    )
+    connection.execute("CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()")
+    chunks = json.dumps([{"content": text} for text in TEXTS])
+    connection.execute("SELECT rag.put_chunks('k', 'all', %s)", [chunks])
+    (found,) = connection.execute("SELECT count(*) FROM rag.chunks").fetchone() or (0,)
+    assert found == len(TEXTS)
