@@ -17,6 +17,8 @@ from fake_gemini import GOOD_KEY, FakeGemini
 from paths import RECORDINGS, ROOT
 from patience import BOUND
 
+from rag_pg.types import Ranking
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -453,3 +455,21 @@ def test_another_model_is_built_activated_and_rolled_back(cli: Run, handbook: Pa
     assert "there is no collection 'nope'" in complaint(
         cli("reembed", "nope", "--model", "minilm"), 1
     )
+
+
+def test_search_and_ask_take_every_option_that_ranks(cli: Run, handbook: Path) -> None:
+    lines(cli("add", "handbook", "--json"))
+    for command in ("search", "ask"):
+        shown = cli(command, "--help").stdout
+        assert all(f"--{name.replace('_', '-')}" in shown for name in Ranking.__optional_keys__)
+    unlike = json.dumps([{"filter": {"$uri": "handbook/holidays.txt"}, "multiply": 100}])
+    options = ("--fusion", "rrf", "--per-document", "1", "--no-typo-tolerance", "--json")
+    for weights, first in (((), "password.md"), (("--boosts", unlike), "holidays.txt")):
+        hits = lines(cli("search", "password", *options, *weights))
+        assert hits[0]["uri"] == f"handbook/{first}"
+        assert len({hit["uri"] for hit in hits}) == len(hits)
+    (answer,) = lines(cli("ask", "How is a password reset?", "--keyword-weight", "0", "--json"))
+    assert answer["citations"]
+    assert "unknown fusion 'odd'" in complaint(cli("search", "password", "--fusion", "odd"), 2)
+    wrong = cli("search", "password", "--boosts", "[{")
+    assert wrong.returncode == 2 and "--boosts" in wrong.stderr and "Traceback" not in wrong.stderr
