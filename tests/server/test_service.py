@@ -225,6 +225,7 @@ def test_what_does_not_begin_in_time_is_told_so(filled: Rag) -> None:
         ([("origin", "https://rag.example.com")], 200),  # before which a proxy stands
         ([("origin", "http://127.0.0.1:3000")], 403),  # a page of another program
         ([("origin", "http://127.0.0.1")], 403),
+        ([("origin", "https://rag.example.com:3000")], 403),
         ([("origin", "http://[::1")], 403),
         ([("origin", "null")], 403),
         ([("origin", "")], 403),
@@ -232,6 +233,8 @@ def test_what_does_not_begin_in_time_is_told_so(filled: Rag) -> None:
         ([("host", "127.0.0.1:8000"), ("host", "evil.example.com")], 421),
         ([("host", "\u00fc".encode())], 421),
         ([("host", "")], 421),
+        ([("host", "127.0.0.1:8000@evil.example.com")], 421),
+        ([("host", "127.0.0.1:")], 421),
         ([("host", "127.0.0.1.evil.example.com")], 421),
         ([("host", "[::1]:8000")], 200),
         ([("x-request-id", "\u2028\U0001f600".encode()), ("accept", b"\xff\xfe")], 200),

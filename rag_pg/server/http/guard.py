@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import time
 import uuid
 from collections.abc import Collection
@@ -21,6 +22,7 @@ from rag_pg.server.mcp import LOCAL
 
 ACCESS = logging.getLogger("rag_pg.access")
 UPLOADS = "/uploads"
+HOST = re.compile(r"(\[[\da-f:.]+\]|[^:@\[\]]+)(?::\d+)?", re.IGNORECASE)
 SECURITY = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:;"
     " frame-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self';"
@@ -107,11 +109,12 @@ class Guard:
     def _check_caller(self, headers: Headers) -> None:
         """Raises: Refused."""
         host, *others = headers.getlist("host") or [""]
-        if others or not _is_among(host, self._hosts):
+        named = HOST.fullmatch(host)
+        if others or named is None or not self._hosts & {host, named[1]}:
             raise Refused(421, f"this service is not called {host!r:.80}; see --allowed-host")
         for origin in headers.getlist("origin"):
-            name = origin.partition("://")[2]  # another port of this machine is another site
-            if name != host and not _is_among(name, self._options.allowed_hosts):
+            # Another port is another site. A proxy may call the service by a name of its own.
+            if origin.partition("://")[2] not in (host, *self._options.allowed_hosts):
                 raise Refused(403, "a page of another site asks; only this service's own may")
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
@@ -132,9 +135,3 @@ class Guard:
             return message
 
         return counted
-
-
-def _is_among(host: str, names: Collection[str]) -> bool:
-    """Whether a host is one of these, with the port or without."""
-    bare = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return host in names or bare in names
