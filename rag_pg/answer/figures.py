@@ -85,7 +85,7 @@ _MONTHS_OF = (
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
     "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 )
-_MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
+MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
 
 
 _LARGE = {
@@ -179,7 +179,7 @@ def figures_of(source: str) -> set[Decimal]:
     found |= {value * _LARGE[unit] for _, value, unit in counted_figures(source) if unit in _LARGE}
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), _MONTHS.get(word),
+        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), MONTHS.get(word),
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))

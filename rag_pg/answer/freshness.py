@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from rag_pg.answer.figures import MONTHS
 from rag_pg.text import content_words, split_sentences
 from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
@@ -30,10 +31,12 @@ _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _IN_A_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2])(?:[-_.]?([0-2]\d|3[01]))?)?(?!\d)"
 )
+_MONTH = "|".join(MONTHS)
 _OF_ITSELF = re.compile(
     r"\b(?:updated|effective|valid|revised|dated|published|as of|version|edition|date|stand"
-    r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}"
-    r"(?:(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?!\d)",
+    r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}?"
+    r"(?:(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4})"
+    rf"|(\d{{1,2}})\.?\s+({_MONTH})\s+(\d{{4}})|\b({_MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
     re.IGNORECASE,
 )
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
@@ -61,7 +64,7 @@ def find_freshness(
     dates = {
         c.number: found
         for c, row in known
-        if (found := source_date(row.metadata or {}, f"{c.title}\n{c.uri}", c.quote))
+        if (found := c.as_of or source_date(row.metadata or {}, f"{c.title}\n{c.uri}", c.quote))
     }
     outdated: list[str] = []
     for citation, row in known:
@@ -84,16 +87,29 @@ def document_date(metadata: Mapping[str, Any]) -> date | None:
 
 def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | None:
     """Return from when a source holds: by its metadata, else by its name (title, uri), else by what
-    its text says of itself ("Last updated: 2024-05-01", "Stand: 1.5.2024")."""
+    its text says of itself ("Last updated: 2024-05-01", "Stand: 1. Mai 2024"), which may tell the
+    day where the name has the year alone."""
     by_name = max(_IN_A_NAME.finditer(name), key=lambda m: sum(map(bool, m.groups())), default=None)
-    of_text = _OF_ITSELF.search(text)
     written = "-".join(filter(None, by_name.groups())) if by_name else ""
-    if not written and of_text:
-        year, month, day = of_text[1], of_text[2], of_text[3]
-        if of_text[4]:
-            day, month, year = (part.zfill(2) for part in of_text.groups()[3:])
-        written = f"{year}-{month}-{day}"
+    of_itself = _of_itself(text) if len(written) < len("2024-05") else ""
+    if of_itself.startswith(written):
+        written = of_itself or written
     return document_date(metadata) or _date(written)
+
+
+def _of_itself(text: str) -> str:
+    """The date that a text says is its own; "" where it says none."""
+    match = _OF_ITSELF.search(text)
+    if match is None:
+        return ""
+    parts = [part for part in match.groups() if part]
+    if len(parts[0]) == 4 and parts[0].isdigit():
+        year, month, day = parts
+    elif parts[0].isdigit():
+        day, month, year = parts
+    else:
+        month, day, year = parts
+    return f"{year}-{int(MONTHS.get(month.casefold(), month)):02}-{int(day):02}"
 
 
 def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:

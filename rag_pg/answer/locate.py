@@ -20,9 +20,10 @@ def locate_quotes(
         passages: what the model was shown of each source, by its number.
     """
     found: Sequence[CheckedQuote] | None = None
+    hits = context.retrieved
     try:
         if citations:
-            found = context.retriever.check_citations(citations, [*context.retrieved], passages)
+            found = context.retriever.check_citations(citations, [*hits], passages)
     except BudgetExceeded as exc:
         context.trace.note(f"where the citations stand was not looked up: {exc}")
     if found is None:
@@ -42,7 +43,9 @@ def locate_quotes(
                 status=row.status,
                 similarity=row.similarity,
                 as_of=source_date(
-                    row.metadata or {}, f"{citation.title}\n{citation.uri}", citation.quote
+                    row.metadata or {},
+                    f"{citation.title}\n{citation.uri}",
+                    hit.content if (hit := hits.get(citation.chunk_id)) else citation.quote,
                 ),
             )
             if row.status != "misattributed"

@@ -122,6 +122,21 @@ def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
     assert "held until 2024-04-30" in answer.freshness.reasons[0]
 
 
+def test_a_source_is_dated_by_its_whole_passage_wherever_the_date_is_told(rag: Rag) -> None:
+    docs = rag.collection("own", model="hash:32")
+    docs.add(
+        {"uri": "rules-2023.md", "title": "Rules",
+         "content": "Stand: 1. Februar 2023\n\nThe allowance is 24 euros."},
+        {"uri": "rules-2025.md", "title": "Rules",
+         "content": "As of March 1, 2025\n\nThe allowance is 30 euros."},
+    )  # fmt: skip
+    answer = docs.ask("How many euros is the allowance?", strategy="extractive")
+    assert "Older, of 2023-02-01" in answer.text
+    assert [str(c.as_of) for c in answer.citations] == ["2025-03-01", "2023-02-01"]
+    (note,) = answer.notes
+    assert "of 2025-03-01 states 30" in note and "of 2023-02-01 states 24" in note
+
+
 def test_a_later_edition_under_another_uri_is_told(rag: Rag) -> None:
     docs = rag.collection("own", model="hash:32")
     rules = (
