@@ -175,7 +175,7 @@ RETURN (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
     '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
     '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49'
     '|\u0E9A\u0ECD\u0EC8|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
-    ' ?\x03[^\x01-\x40\u3001-\u3011\u3014-\u301F]');
+    ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])');
 
 COMMENT ON FUNCTION rag._parts_words IS
 $$Whether the character 3 parts in a form what words make one: a short form (ca n't), an ordinal of
@@ -329,13 +329,18 @@ RETURN rag._parts_token(shape)
         AND (strpos(shape, E'\x03^') + strpos(shape, E'\x03+sup') = 0
             OR shape !~ E'(^|[^0 ] )[^] BUN(),.:;!?''*_$+%^~/0-]{4,}\x03'
                 '(\\^0+\\^|\\+sup\\+0+\\+/sup\\+)($|[ BUN(),.:;!?])')
-    OR strpos(shape, E'0,\x030') + strpos(shape, E'NN\x03U') > 0  -- 1, of 1,250
+    OR strpos(shape, E'0,\x030') > 0  -- 1, of 1,250
+    -- a numeral of Chinese without its unit; one also ends words, as that for united
+    OR strpos(shape, E'N\x03U') > 0
+        AND (strpos(shape, E'NN\x03U') > 0
+            OR form !~ E'[统統唯同单単單之专専周期拜逐不合划其归如均]一\x03')
     -- feet and inches, where no quotation has begun that it could end
     OR shape LIKE E'%0\x03''%' AND strpos(quoted, '''') = 0
     OR form LIKE E'%\x03"%' AND shape LIKE E'%0\x03%' AND strpos(quoted, '"') = 0
     -- a number without its unit
     OR (shape LIKE E'%0\x03%' OR shape LIKE E'%^\x03%')
-        AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?0(?:[.)]*\\^)?\x03('
+        AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?'
+            '(?:0(?:[.,)]*\\^)?|\\^[(]?N+[)]?\\^)\x03('
         ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
         AND (strpos(replace(replace(shape, ' ', ''), 'N', 'U'), E'\x03U') > 0
             OR rag._is_unit(split_part(
@@ -427,7 +432,8 @@ BEGIN
             OR strpos(_shape, E'0\x03''') > 0
             OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
                 OR rag._parts_amount(right(_before, 16), left(_slice, 16)))
-            OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(_parts[2]) THEN
+            OR right(_parts[1], 1) NOT IN ('', ' ')
+                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')) THEN
             RETURN false;
         END IF;
     END IF;
@@ -437,7 +443,7 @@ BEGIN
         RETURN NOT (rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
             OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
                 OR rag._parts_amount(right(_slice, 16), left(_after, 16)))
-            OR rag._is_mark(_parts[3])
+            OR rag._is_mark(ltrim(_parts[3], E'\uFDD0'))
             -- of numbers that are one character only raised ones are marks of notes: not those of
             -- formulas, fractions, circled ones
             OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0

@@ -206,11 +206,14 @@ BEGIN
                 '\\u24EA-\\u24FF\\u2776-\\u2793\\u3192-\\u3195\\u3220-\\u3229\\u3248-\\u324F'
                 '\\u3251-\\u325F\\u3280-\\u3289\\u32B1-\\u32BF\\U0001F100-\\U0001F10A]+)',
                 E'\x01\\1\x01', 'g');
-            -- NFKD makes a space with an accent of one that stands alone
+            -- NFKD makes letters' accents of lines above, and three signs of one
+            _text := translate(_text, E'\uFE49\uFE4A\uFE4B\uFE4C\u2A74',
+                E'\u00B6\u00B6\u00B6\u00B6\u2254');
+            -- and a space with an accent of one that stands alone
             _text := regexp_replace(_text, E'([\\u00A8\\u00AF\\u00B8\\u02D8-\\u02DD\\u037A\\u0384'
                 '\\u0385\\u1FBD\\u1FBF-\\u1FC1\\u1FCD-\\u1FCF\\u1FDD-\\u1FDF\\u1FED\\u1FEE'
-                '\\u1FFD\\u1FFE\\u2017\\u203E\\u309B\\u309C\\uFE49-\\uFE4C\\uFFE3])',
-                E'\\uFDD0\\1', 'g');
+                '\\u1FFD\\u1FFE\\u2017\\u203E\\u309B\\u309C\\uFFE3])',
+                E'\uFDD0\\1', 'g');
         END IF;
         _text := replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'),
             E'\uFDD0 ', E'\uFDD0');

@@ -28,7 +28,7 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!\S)[.
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
 STOP = r" ?(?:of|and|in|the|for|by|on|at|was|is|with|from|no)\b"
-AROUND = rf"^([-*+•>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"
+AROUND = rf"^([-*+•‣▪-●>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"
 
 
 @cache

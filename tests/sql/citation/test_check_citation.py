@@ -283,6 +283,14 @@ CUT = (  # what the source says, and of it a part that says something else
     ("They told us of 5°healthy food in May.", "They told us of 5°-\nhealthy food"),
     ("They told us of the rule ガ250 at once.", "They told us of the rule ガ 250"),
     ("They told us of 5‴healthy food in May.", "They told us of 5‴-\nhealthy food"),
+    # numerals of Chinese, what negates a figure, marks that stand alone
+    ("他们签的这份合同的期限是五年不能更改", "他们签的这份合同的期限是五"),
+    ("They told us that it was rule⾮7 of the people.", "7 of the people"),
+    ("They told us that it was 合同゛生效 of the people.", "゛生效 of the people"),
+    ("They told us that it was か゛生効 of the people.", "They told us that it was か"),
+    ("They told us that it was fine ㈧ food of all.", "They told us that it was fine ㈧"),
+    ("They told us it was 250﹉mg of the people.", "They told us it was 250﹉-\nmg of"),
+    ("They told us it was un⩴\nhealthy of the people.", "told us it was un ⩴ \nhealthy of"),
     # numbers and fractions in words
     *((f"They told us it was {a} {b} of them all.", f"They told us it was {a}") for a, b in (
         ("two", "thirds"), ("one", "half"), ("2", "and a half"), ("two and a", "half"),
@@ -347,6 +355,7 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("It was fine in 2020 (or so).", "It was fine in 2020"),
         ("They said … It is all fine for us.", "It is all fine for us"),
         ("They keep all contracts[1] for long.", "They keep all contracts"),
+        ("他们签的这份合同里有一个统一标准", "他们签的这份合同里有一个统一"),
         ("They saw two third-party vendors.", "They saw two"),
         ("We asked everybody but one half-hearted man.", "We asked everybody but one"),
         ("They wanted this one and that one.", "They wanted this one"),
