@@ -98,6 +98,7 @@ def serve(
             partial(_start, options, log_format),
             factory=True,
             http=Connection,
+            h11_max_incomplete_event_size=Connection.head_bytes,
             log_config=None,
             access_log=False,
             workers=processes,

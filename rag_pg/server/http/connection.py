@@ -1,7 +1,7 @@
 """A connection: how many there are at once, and what may stand before the body of a request.
 
-uvicorn's faster parser takes headers of any length, in a time that grows with its square, and
-waits for them for ever.
+httptools, of which uvicorn makes the faster of its parsers, takes headers of any length, in a time
+that grows with its square; both parsers wait for them for ever.
 """
 
 from __future__ import annotations
