@@ -78,14 +78,15 @@ class Scope:
         """Return how long it may go on, None: for ever."""
         return None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
 
-    def check(self, awaited: str) -> None:
-        """Raises: Stopped; BudgetExceeded when the time is over, naming what was waited for."""
+    def check(self, awaited: str, *, is_asked: bool = True) -> None:
+        """Raises: Stopped; BudgetExceeded when the time is over, naming what was waited for, or,
+        unless it `is_asked`, would have been."""
         if self.is_stopped:
             raise Stopped
         if self.is_late:
-            raise BudgetExceeded(
-                f"{awaited} did not answer within what was left of {self.bound}", bound=self.bound
-            )
+            late = f"{awaited} did not answer within what was left of {self.bound}"
+            told = late if is_asked else f"{self.bound} is over: {awaited} was not asked"
+            raise BudgetExceeded(told, bound=self.bound)
 
     def stop(self) -> None:
         """End it: nobody waits for the result any more."""
@@ -199,7 +200,7 @@ def iterate_within(
     """Yield what use() yields. Raises: as `Scope.check` when the scope ends; what use() gave is
     closed at its next piece."""
     if scope is not None:
-        scope.check(awaited)
+        scope.check(awaited, is_asked=False)
     if scope is None or not scope.may_end or not _calls.acquire(blocking=False):
         yield from _closing(use())
         return

@@ -25,6 +25,7 @@ from rag_pg.answer.term_match import (
     find_words,
     is_in,
 )
+from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.search import Scorer
@@ -345,7 +346,8 @@ def _rerank(
     nothing = [sentence for language in BACKGROUND for sentence in language]
     different = list(dict.fromkeys([*texts, *nothing]))
     try:
-        scores = dict(zip(different, scorer(question, different), strict=True))
+        with half_of_the_time():
+            scores = dict(zip(different, scorer(question, different), strict=True))
     except (ProviderError, ModelUnavailable) as exc:
         return None, f"sentences were chosen without the reranker: {exc}"
     floor = max(float(scores[text]) for text in nothing)

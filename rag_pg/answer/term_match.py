@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rag_pg.answer.head import find_names
 from rag_pg.answer.question_kind import says_kind, without_kind
+from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
@@ -242,11 +243,12 @@ def compare_meaning(
     if embedder is None:
         return nothing
     try:
-        query = embed_query(embedder, question)
-        shown = [text[:LENGTH] for text in texts]
-        parts = [meant or question, *left] if left else []
-        vectors = embed_documents(embedder, [*shown, *parts])
-        background = _background(embedder)
+        with half_of_the_time():
+            query = embed_query(embedder, question)
+            shown = [text[:LENGTH] for text in texts]
+            parts = [meant or question, *left] if left else []
+            vectors = embed_documents(embedder, [*shown, *parts])
+            background = _background(embedder)
     except (ProviderError, ModelUnavailable) as exc:
         note = f"sentences were chosen by their words alone: {exc}"
         return replace(nothing, notes=[note])

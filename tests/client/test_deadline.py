@@ -118,6 +118,17 @@ def test_the_model_has_half_of_the_time_when_a_question_cannot_be_embedded(
     assert any(n.startswith("vector search was skipped: hash:32 did not") for n in answer.notes)
 
 
+def test_an_answer_without_a_model_has_half_of_the_time_when_texts_cannot_be_embedded(
+    docs: Collection, waiting: WaitingEmbedder, door: Door
+) -> None:
+    waiting.documents = True
+    answers = (docs.ask(QUESTION, timeout=seconds, strategy="extractive") for seconds in SECONDS)
+    answer = next(a for a in answers if a.citations and a.citations[0].status)
+    assert (answer.found, answer.reason, door.is_open) == (True, "", False)
+    (note,) = answer.notes
+    assert note.startswith("sentences were chosen by their words alone: hash:32 did not answer")
+
+
 @pytest.mark.parametrize("table", ["chunks", "documents", "collections", "usage", "answer_log"])
 def test_an_answer_comes_in_time_when_a_table_is_locked(
     docs: Collection, dsn: str, table: str, connection: psycopg.Connection[Any]
@@ -260,7 +271,7 @@ def test_what_was_stopped_is_not_begun() -> None:
 
 def test_what_is_written_down_has_a_time_of_its_own() -> None:
     with Scope(moment()).entered():
-        with pytest.raises(BudgetExceeded, match="x did not answer within what was left of"):
+        with pytest.raises(BudgetExceeded, match="is over: x was not asked"):
             call_within(current_scope(), lambda: 1, "x")
         with grace(1000):
             assert call_within(current_scope(), lambda: 1, "x") == 1
