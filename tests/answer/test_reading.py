@@ -432,6 +432,18 @@ def test_a_short_sentence_counts_where_two_editions_have_one_title() -> None:
     assert "Older" not in different
 
 
+def test_a_page_whose_headings_say_what_is_asked_goes_before_the_first_of_the_search() -> None:
+    lucky = hit("A middleware may read the request and change a header.", title="Middleware")
+    page = hit(
+        "Declare an argument of type Header.", number=2, title="Header Parameters",
+        heading="Read a header of the request",
+    )  # fmt: skip
+    got = ask("How do I read a header of the request?", lucky, replace(page, score=0.9))
+    assert got.text.startswith("Header Parameters › Read a header of the request\n\n**Declare an")
+    other = replace(page, heading="Types", score=0.9)  # and not where they do not
+    assert ask("How do I read a header of the request?", lucky, other).text.startswith("Middleware")
+
+
 def test_a_later_sentence_of_an_item_is_read_behind_the_term_that_opens_it() -> None:
     text = "- port: Where clients connect. Default: 61613.\n- backlog: Who waits. Default: 128.\n"
     assert "**Default: 61613.** [1]" in ask("What is the default port?", text).text

@@ -40,6 +40,7 @@ _COUNT = re.compile(
 )
 _LIST = re.compile(
     r"\W*(?:please\s+)?(?:list|show(?:\s+me)?|give\s+me|name|which|(?:what|which)\s+are|"
+    r"what(?:\s+is|['’]s)\s+the(?=\s+(?:latest|newest|most\s+recent|oldest|earliest)\b)|"
     r"what(?=\s+(?:documents|files|pages|articles)\b))\s+",
     re.IGNORECASE,
 )
@@ -47,6 +48,7 @@ _CODED = re.compile(r"\w[_./]\w|\d|^[^\w\"“„«]*+[\"“„«].+[\"”“»][
 _ORDER = re.compile(
     r"\b(?:(?P<latest>latest|newest|most\s+recent)|(?P<oldest>oldest|earliest))\b", re.IGNORECASE
 )
+_OF_WHAT = re.compile(r"\b(?:about|for|like|of|in|on)\W*$", re.IGNORECASE)  # it asks what is said
 _UNSURE = re.compile(
     r"\b(?:how\s+many|count|number\s+of|list|all|latest|newest|oldest|most\s+recent)\b",
     re.IGNORECASE,
@@ -155,7 +157,7 @@ def metadata_query(question: str, fields: Sequence[Field], now: datetime) -> Met
     """
     counted, listed = _COUNT.match(question), _LIST.match(question)
     asked = counted or listed
-    if asked is None:
+    if asked is None or _OF_WHAT.search(question):
         return None
     rest = words(question[asked.end() :])
     for field in fields:
@@ -177,7 +179,7 @@ def metadata_query(question: str, fields: Sequence[Field], now: datetime) -> Met
     if counted:
         return MetadataQuery(kind="count", filter=filter_)
     order = _ORDER.search(question)
-    one = order is not None and nouns[0] in DOCUMENTS and not nouns[0].endswith("s")
+    one = order is not None and not any(noun.endswith("s") for noun in nouns)
     number = next((int(token) for token in rest[:3] if token.isdigit()), 1 if one else LISTED)
     dated = [field.name for field in fields if field.type == "timestamptz"]
     return MetadataQuery(

@@ -76,6 +76,20 @@ def test_counts_and_lists_whose_every_word_is_explained_are_metadata(
 
 
 @pytest.mark.parametrize(
+    ("question", "limit"),
+    [
+        ("What is the latest document?", 1), ("Show me the latest contract", 1),
+        ("Which is the newest policy?", 1), ("What's the oldest contract?", 1),
+        ("Show me the latest contracts", 10), ("Which are the newest documents?", 10),
+    ],
+)  # fmt: skip
+def test_the_latest_of_all_is_one(question: str, limit: int) -> None:
+    query = route(question).query
+    assert query is not None and query.limit == limit
+    assert (query.order_by, query.descending) == ("signed_at", "oldest" not in question)
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "How many workers should I run?",
@@ -85,6 +99,8 @@ def test_counts_and_lists_whose_every_word_is_explained_are_metadata(
         "List the steps to reset a password",
         "Which languages does the parser support?",
         "What is a contract?",
+        "What is the latest version?",
+        "What is the latest contract about?",
         "Show me how to sign in",
         "How do I reset my password?",
         "reset my password",
