@@ -150,7 +150,7 @@ BEGIN
     VALUES (grant_access.role_name, grant_access.access)
     ON CONFLICT DO NOTHING;
     PERFORM rag._apply_access(role_name, access);
-    PERFORM rag._apply_tenants();
+    PERFORM rag._apply_tenants(ARRAY[role_name]);
 END
 $$;
 
@@ -171,12 +171,20 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _routines CONSTANT text := (
+        SELECT string_agg(DISTINCT p.oid::regprocedure::text, ', ')
+        FROM pg_proc AS p, aclexplode(p.proacl) AS a
+        WHERE p.pronamespace = 'rag'::regnamespace
+            AND a.grantee = to_regrole(quote_ident(role_name)));
 BEGIN
-    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
-        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
+    IF _routines IS NOT NULL THEN
+        EXECUTE format('REVOKE ALL ON ROUTINE %s FROM %I', _routines, role_name);
+    END IF;
+    EXECUTE format('REVOKE ALL ON SCHEMA rag FROM %I', role_name);
     PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
     WHERE g.role_name = _renew_rights.role_name;
-    PERFORM rag._apply_tenants();
+    PERFORM rag._apply_tenants(ARRAY[role_name]);
 END
 $$;
 

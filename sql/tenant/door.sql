@@ -238,15 +238,18 @@ roles of rag.grant_access see all. Whoever else reads them, but for their owner,
 open_door: false takes them away.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._apply_tenants()
+CREATE OR REPLACE FUNCTION rag._apply_tenants(roles text[] DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _is_open boolean;
     _role record;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('rag._apply_tenants', 0));
+    _is_open := EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
+        AND p.polrelid = 'rag.collections'::regclass);
     IF NOT EXISTS (SELECT FROM rag.tenant_roles) THEN
         IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
             AND p.polrelid = 'rag.collections'::regclass) THEN
@@ -255,12 +258,17 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    PERFORM rag._make_door_roles();
+    IF roles IS NULL OR NOT _is_open THEN
+        PERFORM rag._make_door_roles();
+    END IF;
     PERFORM rag._set_tenant_policies(true);
-    PERFORM rag._move_door_functions(true);
+    IF roles IS NULL OR NOT _is_open THEN
+        PERFORM rag._move_door_functions(true);
+    END IF;
     FOR _role IN
         SELECT quote_ident(r.rolname) AS quoted, bool_or(t.access = 'writer') AS writes
         FROM rag.tenant_roles AS t JOIN pg_roles AS r ON r.rolname = t.role_name
+        WHERE roles IS NULL OR t.role_name = ANY (roles)
         GROUP BY r.rolname
     LOOP
         EXECUTE format('GRANT USAGE ON SCHEMA rag TO %s', _role.quoted);
@@ -276,4 +284,7 @@ $$;
 
 COMMENT ON FUNCTION rag._apply_tenants IS
 $$Open the door for the roles of rag.tenant_roles, as this release's functions need it, or close it
-where there are none. Called by every upgrade and by whoever changes those roles.$$;
+where there are none. Called by every upgrade and by whoever changes those roles.
+
+roles: which of them get their rights anew; NULL: all, as after an upgrade, which makes
+functions. Those of others need no change where one more has a tenant.$$;

@@ -80,7 +80,7 @@ BEGIN
         EXECUTE format('DROP INDEX IF EXISTS rag.%I, rag.%I',
             'chunks_tenant_' || _id, 'documents_tenant_' || _id);
     END IF;
-    PERFORM rag._apply_tenants();
+    PERFORM rag._apply_tenants('{}');
 END
 $$;
 

@@ -381,6 +381,29 @@ def test_an_owner_who_is_no_superuser_opens_the_door(
             connection.execute(f'DROP OWNED BY "{name}" CASCADE; DROP ROLE "{name}"'.encode())
 
 
+def test_a_tenant_more_or_less_changes_no_rights_of_others(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as owner:
+
+        def rows_changed(call: str) -> int:
+            """How many rows of pg_proc it has changed."""
+            changed = "SELECT pg_stat_get_xact_tuples_updated('pg_catalog.pg_proc'::regclass)"
+            with owner.transaction():
+                (before,) = owner.execute(changed).fetchone() or (0,)
+                owner.execute(f"SELECT rag.{call}".encode(), [role("a")])
+                (after,) = owner.execute(changed).fetchone() or (0,)
+            return int(after - before)
+
+        def both() -> list[int]:
+            calls = ("revoke_tenant(%s)", "grant_tenant(%s, 'a', 'reader')")
+            return [rows_changed(call) for call in calls]
+
+        both()  # it was a writer
+        beside_others = both()
+        assert min(beside_others) > 0
+        owner.execute("SELECT rag.revoke_tenant(%s)", [role("b")])
+        assert both() == beside_others
+
+
 def test_the_client_is_of_one_tenant(dsn: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "settings": Settings(home=tmp_path),
