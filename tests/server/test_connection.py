@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from patience import BOUND
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -68,7 +69,7 @@ def test_headers_are_read_to_a_bound(piece: bytes) -> None:
         made, wire = connected(ServerState())
         made.data_received(HEAD + b"X: ")
         count = 0
-        while not wire.closed:
+        while not wire.closed and count < 9 * Connection.head_bytes:
             made.data_received(piece)
             count += len(piece)
         made.connection_lost(None)
@@ -85,8 +86,9 @@ def test_requests_of_one_connection_are_counted_each_for_itself() -> None:
         for number in range(1, 4):
             made.data_received(HEAD + b"X: " + b"a" * 40_000)
             made.data_received(b"\r\n\r\n")
-            while wire.written.count(b"HTTP/1.1 204") < number:
-                await asyncio.sleep(0)
+            async with asyncio.timeout(BOUND):
+                while wire.written.count(b"HTTP/1.1 204") < number:
+                    await asyncio.sleep(0)
         assert not wire.closed
         made.connection_lost(None)
         return wire
@@ -95,14 +97,16 @@ def test_requests_of_one_connection_are_counted_each_for_itself() -> None:
 
 
 def test_who_never_ends_its_headers_is_left() -> None:
-    async def wait() -> None:
+    async def wait() -> bool:
         made, wire = connected(ServerState(), Hasty)
         made.data_received(HEAD)
-        while not wire.closed:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(BOUND):
+            while not wire.closed:
+                await asyncio.sleep(0)
         made.connection_lost(None)
+        return wire.closed
 
-    asyncio.run(wait())
+    assert asyncio.run(wait())
 
 
 def test_a_process_has_no_more_connections_than_it_can() -> None:
