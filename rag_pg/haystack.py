@@ -26,9 +26,11 @@ with extra("haystack", "rag_pg.haystack needs", InvalidInput):
     from haystack.document_stores.types import DuplicatePolicy, FilterPolicy
     from haystack.document_stores.types.filter_policy import apply_filter_policy
     from haystack.errors import FilterError
+    from haystack.utils.filters import document_matches_filter
 
 Filters = dict[str, Any] | None
 Found = dict[str, list[Document]]
+NOTHING = Document(id="\u2060")
 NO_TEXT = "\u2060"  # a word joiner stands for no content, which rag_pg stores none of
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
@@ -37,19 +39,11 @@ OPERATORS = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin", **ORDERED}
 
 def translate(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return a filter as one of rag_pg. Raises: FilterError naming what there is none of."""
-    for key in ("operator", "conditions") if "field" not in node else ("operator", "value"):
-        if key not in node:
-            raise FilterError(f"a filter has no {key!r}: {dict(node)}")
+    document_matches_filter({**node}, NOTHING)  # refuses keys, operators and lists that are wrong
     operator = node["operator"]
     if "field" not in node:
-        if operator not in ("AND", "OR", "NOT"):
-            raise FilterError(f"there is no logical operator {operator!r}; use AND, OR or NOT")
         return frameworks.combined(operator.lower(), map(translate, node["conditions"]))
     value, name = node["value"], _path(node["field"])
-    if operator not in OPERATORS:
-        raise FilterError(f"there is no operator {operator!r}; use {', '.join(OPERATORS)}")
-    if operator in ("in", "not in") and not isinstance(value, list):
-        raise FilterError(f"{operator!r} takes a list, not {value!r}")
     if operator in ORDERED and isinstance(value, str | list) and not _is_date(value):
         raise FilterError(f"{operator!r} compares numbers and dates, not {value!r}")
     if value is not None:
@@ -239,6 +233,7 @@ class _Retriever:
 
     def __post_init__(self) -> None:
         self.filter_policy = FilterPolicy(self.filter_policy)
+        component.set_output_types(self, documents=list[Document])
 
     def to_dict(self) -> dict[str, Any]:
         given = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -253,7 +248,8 @@ class _Retriever:
         hits = self.document_store.collection.search(**self.kind, **asked, **self.options or {})
         return {"documents": [self._made(hit) for hit in hits]}
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
+
+class _WordsRetriever(_Retriever):
     def run(self, query: str, filters: Filters = None, top_k: int | None = None) -> Found:
         return self._found(filters, top_k, query=query)
 
@@ -264,7 +260,6 @@ class _Retriever:
 class RagPgEmbeddingRetriever(_Retriever):
     """Documents of a store by vector; scores are similarities of -1 to 1, larger is better."""
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(
         self, query_embedding: list[float], filters: Filters = None, top_k: int | None = None
     ) -> Found:
@@ -274,7 +269,7 @@ class RagPgEmbeddingRetriever(_Retriever):
 
 
 @component
-class RagPgKeywordRetriever(_Retriever):
+class RagPgKeywordRetriever(_WordsRetriever):
     """Documents of a store by words (BM25); the best has score 1."""
 
     kind: ClassVar = {"duplicates": True, "vector_weight": 0}
@@ -285,7 +280,6 @@ class RagPgHybridRetriever(_Retriever):
     """Documents of a store by words and vector, fused in one statement; without a vector the
     collection's model embeds the query. Scores are -1 to 1, larger is better."""
 
-    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(
         self,
         query: str,
@@ -299,7 +293,7 @@ class RagPgHybridRetriever(_Retriever):
 
 
 @component
-class RagPgPassageRetriever(_Retriever):
+class RagPgPassageRetriever(_WordsRetriever):
     """Passages of a collection, however it was filled: a Document is a chunk, its id the chunk's;
     its meta have what a citation needs (`hit_metadata`)."""
 

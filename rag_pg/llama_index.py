@@ -24,11 +24,9 @@ with extra("llama-index", "rag_pg.llama_index needs", InvalidInput):
 Ids = list[str] | None
 Filters: TypeAlias = "types.MetadataFilters | None"
 Op, Mode = types.FilterOperator, types.VectorStoreQueryMode
-OPERATORS = {
-    Op.EQ: "$eq", Op.NE: "$ne", Op.GT: "$gt", Op.GTE: "$gte", Op.LT: "$lt", Op.LTE: "$lte",
-    Op.IN: "$in", Op.NIN: "$nin", Op.ANY: "$in", Op.CONTAINS: "$contains",
-    Op.TEXT_MATCH: "$like", Op.TEXT_MATCH_INSENSITIVE: "$ilike",
-}  # fmt: skip
+SAME = (Op.EQ, Op.NE, Op.GT, Op.GTE, Op.LT, Op.LTE, Op.IN, Op.NIN, Op.CONTAINS)
+OPERATORS = {Op.ANY: "$in", **{one: f"${one.name.lower()}" for one in SAME}}
+PATTERNS = {Op.TEXT_MATCH: "$like", Op.TEXT_MATCH_INSENSITIVE: "$ilike"}
 WORDS, VECTORS = {Mode.SPARSE, Mode.TEXT_SEARCH}, {Mode.DEFAULT, Mode.MMR}
 BOTH = {Mode.HYBRID, Mode.SEMANTIC_HYBRID}
 
@@ -36,17 +34,17 @@ BOTH = {Mode.HYBRID, Mode.SEMANTIC_HYBRID}
 def translate(filters: types.MetadataFilters | types.MetadataFilter) -> dict[str, Any]:
     """Return a filter as one of rag_pg. Raises: InvalidInput (an operator that it has not)."""
     if isinstance(filters, types.MetadataFilters):
-        how = filters.condition or types.FilterCondition.AND
-        return frameworks.combined(how.value, map(translate, filters.filters))
+        how = filters.condition.value if filters.condition else "and"
+        return frameworks.combined(how, map(translate, filters.filters))
     key, operator, value = frameworks.field_path(filters.key), filters.operator, filters.value
     if operator == Op.ALL:
         return {"$and": [{key: {"$contains": [one]}} for one in value]}
     if operator == Op.IS_EMPTY:
         return {"$or": [{key: {"$exists": False}}, {key: {"$in": [None, [], ""]}}]}
+    if operator in PATTERNS:
+        return {key: {PATTERNS[operator]: frameworks.substring_pattern(str(value))}}
     if operator not in OPERATORS:
         raise InvalidInput(f"rag_pg has no filter operator for {operator}")
-    if operator in (Op.TEXT_MATCH, Op.TEXT_MATCH_INSENSITIVE):
-        value = frameworks.substring_pattern(str(value))
     return {key: {OPERATORS[operator]: value}}
 
 
@@ -110,19 +108,19 @@ class RagPgVectorStore(types.BasePydanticVectorStore):  # type: ignore[misc]
             raise InvalidInput(f"rag_pg has no query mode {mode.value}")
         if mode in BOTH and query.query_str is None:
             raise InvalidInput(f"mode {mode.value} needs query_str")
+        given: dict[str, Any] = {"vector_weight": 0} if mode in WORDS else {}
         if mode == Mode.MMR:
             threshold = options.pop("mmr_threshold", query.mmr_threshold)
-            options["diversity"] = 0.5 if threshold is None else 1 - threshold
-        if mode == Mode.HYBRID and query.alpha is not None:
-            legs = {"vector_weight": query.alpha, "keyword_weight": 1 - query.alpha}
-            options |= {"fusion": "weighted", **legs}
+            given["diversity"] = 0.5 if threshold is None else 1 - threshold
+        if mode == Mode.HYBRID and (alpha := query.alpha) is not None:
+            given = {"fusion": "weighted", "vector_weight": alpha, "keyword_weight": 1 - alpha}
         limits = {Mode.SPARSE: query.sparse_top_k, Mode.HYBRID: query.hybrid_top_k}
         hits = self._docs.search(
             None if mode in VECTORS else query.query_str,
             embedding=None if mode in WORDS else query.query_embedding,
             limit=limits.get(mode) or query.similarity_top_k,
             filter=_filter(query.node_ids, query.filters, query.doc_ids),
-            **{"duplicates": True, **({"vector_weight": 0} if mode in WORDS else {}), **options},
+            **{"duplicates": True, **given, **options},
         )
         scores, ids = [hit.score for hit in hits], [hit.uri for hit in hits]
         return types.VectorStoreQueryResult([*map(_node, hits)], scores, ids)
