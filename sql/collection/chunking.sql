@@ -80,6 +80,7 @@ AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(set_chunking.collection);
     _chunking jsonb := coalesce(set_chunking.chunking, '{}');
+    _candidates bigint[];
 BEGIN
     PERFORM rag._check_chunking(_chunking);
     IF _collection.chunking <> _chunking AND EXISTS (
@@ -89,7 +90,10 @@ BEGIN
             PERFORM rag._record_gate_check(_collection.collection_id,
                 'set_chunking ' || _chunking::text, 'forced');
         ELSE
-            PERFORM rag._enforce_chunking_gates(_collection.collection_id, _chunking);
+            _candidates := rag._measure_gates(_collection.collection_id, _chunking);
+            PERFORM rag._enforce_gates(_collection.collection_id,
+                'set_chunking ' || _chunking::text,
+                rag._measure_gates(_collection.collection_id), _candidates);
         END IF;
     END IF;
     UPDATE rag.collections AS c SET chunking = _chunking

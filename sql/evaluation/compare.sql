@@ -296,17 +296,12 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF compare_runs.permutations IS NULL OR compare_runs.permutations NOT BETWEEN 100 AND 1000000
-        OR compare_runs.seed IS NULL THEN
-        RAISE EXCEPTION 'permutations is %, seed %', coalesce(compare_runs.permutations::text,
-            'NULL'), coalesce(compare_runs.seed::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 100 to 1000000 permutations, and any whole number';
-    ELSIF compare_runs.significance IS NULL OR compare_runs.significance NOT BETWEEN 0 AND 0.5 THEN
-        RAISE EXCEPTION 'significance is %', coalesce(compare_runs.significance::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 0 to 0.5';
+    IF compare_runs.seed IS NULL THEN
+        RAISE EXCEPTION 'seed is NULL' USING ERRCODE = 'RG004', HINT = 'use any whole number';
     END IF;
-    PERFORM rag._adjust_p_values('{}', compare_runs.correction);
-    PERFORM rag._require_same_set(run_a, run_b);
+    PERFORM rag._check_range('permutations', compare_runs.permutations, 100, 1000000),
+        rag._check_range('significance', compare_runs.significance, 0, 0.5),
+        rag._adjust_p_values('{}', compare_runs.correction), rag._require_same_set(run_a, run_b);
     RETURN QUERY
     WITH paired AS MATERIALIZED (
         SELECT p.*, p.of_a IS NOT NULL AND p.of_b IS NOT NULL AS both

@@ -31,13 +31,8 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'leave them out: it tests runs of answers, each as it was '
             'made';
     END IF;
-    IF set_gate.epsilon IS NULL OR set_gate.epsilon NOT BETWEEN 0 AND 1 OR set_gate.k IS NULL
-        OR set_gate.k NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'epsilon is %, k is %', coalesce(set_gate.epsilon::text, 'NULL'),
-            coalesce(set_gate.k::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 0 to 1, e.g. 0.01, and 1 to 1000';
-    END IF;
-    PERFORM rag._check_search_options(set_gate.options),
+    PERFORM rag._check_range('epsilon', set_gate.epsilon, 0, 1),
+        rag._check_range('k', set_gate.k, 1, 1000), rag._check_search_options(set_gate.options),
         rag._check_search_arguments(set_gate.collection, 'question', NULL, set_gate.k, '{}',
             set_gate.options);
     INSERT INTO rag.gates AS g (collection_id, set_id, metric, epsilon, k, options)

@@ -9,10 +9,7 @@ AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(query_metrics.run_id);
 BEGIN
-    IF k IS NULL OR k NOT BETWEEN 1 AND 10000 THEN
-        RAISE EXCEPTION 'k is %', coalesce(k::text, 'NULL') USING ERRCODE = 'RG004',
-        HINT = 'use 1 to 10000: of how many hits a metric is';
-    END IF;
+    PERFORM rag._check_range('k', k, 1, 10000);
     RETURN QUERY
     SELECT e.query_id, e.category, m.metric,
            CASE WHEN e.error IS NOT NULL AND NOT rag._is_cost_metric(m.metric) THEN 0

@@ -17,12 +17,8 @@ AS $$
 DECLARE
     permutations CONSTANT integer := 10000;
 BEGIN
-    IF epsilon IS NULL OR epsilon NOT BETWEEN 0 AND 1 OR significance IS NULL
-        OR significance NOT BETWEEN 0.001 AND 0.5 THEN
-        RAISE EXCEPTION 'epsilon is %, significance is %', coalesce(epsilon::text, 'NULL'),
-            coalesce(significance::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 0 to 1, and 0.001 to 0.5';
-    END IF;
+    PERFORM rag._check_range('epsilon', epsilon, 0, 1),
+        rag._check_range('significance', significance, 0.001, 0.5);
     RETURN QUERY
     WITH grouped AS MATERIALIZED (
         SELECT CASE WHEN grouping(p.category) = 0 THEN p.category END AS category,
@@ -145,7 +141,8 @@ $$rag.test_regression for a gate: whether it fails, the figures with the questio
 and a sentence of both.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._measure_gate(collection_id integer, gate rag.gates)
+CREATE OR REPLACE FUNCTION rag._measure_gate(collection_id integer, gate rag.gates,
+    other_chunking jsonb DEFAULT NULL)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -162,6 +159,22 @@ BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id =
         _measure_gate.collection_id;
     SELECT s.* INTO _set FROM rag.eval_sets AS s WHERE s.set_id = gate.set_id;
+    SELECT max(r.run_id) INTO _run
+    FROM rag._equal_runs(_set.name, _collection.name, other_chunking IS NOT NULL) AS r
+    WHERE r.kind = 'search' AND r.model_fingerprint = _space.fingerprint
+        AND r.chunking = coalesce(other_chunking, _collection.chunking)
+        AND r.settings - CASE WHEN other_chunking IS NULL THEN '' ELSE 'chunking' END = _settings;
+    IF other_chunking IS NOT NULL THEN
+        IF _run IS NULL THEN
+            RAISE EXCEPTION 'chunking % is not measured on these documents: a gate of collection % '
+                'demands %@% on set %', other_chunking, quote_literal(_collection.name),
+                gate.metric, gate.k, quote_literal(_set.name)
+            USING ERRCODE = 'RG007', HINT = 'run the set by rag.evaluate_search on another '
+                'collection of the same documents that is cut so; force => true goes on without '
+                'the gate';
+        END IF;
+        RETURN _run;
+    END IF;
     SELECT count(*), count(*) FILTER (WHERE e.query_id IS NULL) INTO _queries, _without
     FROM rag.eval_queries AS q
     LEFT JOIN rag.eval_embeddings AS e ON e.set_id = q.set_id AND e.query_id = q.query_id
@@ -180,10 +193,6 @@ BEGIN
             'stores them (rag.put_eval_embeddings); force => true goes on without the gate',
             _set.name, _collection.name, _space.space_id);
     END IF;
-    SELECT max(r.run_id) INTO _run
-    FROM rag._equal_runs(_set.name, _collection.name) AS r
-    WHERE r.kind = 'search' AND r.settings = _settings AND r.chunking = _collection.chunking
-        AND r.model_fingerprint = _space.fingerprint;
     RETURN coalesce(_run, rag.evaluate_search(_set.name, _collection.name, gate.k, '{}',
         gate.options, 'gate'));
 END
@@ -192,10 +201,14 @@ $$;
 COMMENT ON FUNCTION rag._measure_gate IS
 $$The run of a gate's set on a collection as it is now: the latest that would find the same again
 (rag._equal_runs) of the same model, chunking and settings, else a new one. Error RG007 where
-questions have no vector of the active space's model.$$;
+questions have no vector of the active space's model.
+
+other_chunking: the run is of a copy of the same documents that was cut so; error RG007 without
+one.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._measure_gates(collection_id integer)
+CREATE OR REPLACE FUNCTION rag._measure_gates(collection_id integer,
+    other_chunking jsonb DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -208,7 +221,7 @@ BEGIN
         WHERE g.collection_id = _measure_gates.collection_id AND NOT rag._is_answer_metric(g.metric)
         ORDER BY g.set_id, g.metric
     LOOP
-        _runs := _runs || rag._measure_gate(_measure_gates.collection_id, _gate);
+        _runs := _runs || rag._measure_gate(_measure_gates.collection_id, _gate, other_chunking);
     END LOOP;
     RETURN _runs;
 END
@@ -353,53 +366,6 @@ RG007 where no question has the metric of one; else it is recorded. The runs are
 rag._measure_gates.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._enforce_chunking_gates(collection_id integer, wanted jsonb)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _collection rag.collections;
-    _space rag.spaces := rag._require_active_space(_enforce_chunking_gates.collection_id);
-    _gate rag.gates;
-    _run bigint;
-    _candidates bigint[] := '{}';
-BEGIN
-    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id =
-        _enforce_chunking_gates.collection_id;
-    FOR _gate IN SELECT g.* FROM rag.gates AS g
-        WHERE g.collection_id = _enforce_chunking_gates.collection_id
-            AND NOT rag._is_answer_metric(g.metric)
-        ORDER BY g.set_id, g.metric
-    LOOP
-        SELECT max(r.run_id) INTO _run
-        FROM rag._equal_runs((SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id),
-            _collection.name, any_collection => true) AS r
-        WHERE r.kind = 'search' AND r.chunking = wanted
-            AND r.settings - 'chunking' = _gate.options || jsonb_build_object('limit', _gate.k)
-            AND r.model_fingerprint = _space.fingerprint;
-        IF _run IS NULL THEN
-            RAISE EXCEPTION 'chunking % is not measured on these documents: a gate of collection % '
-                'demands %@% on set %', wanted, quote_literal(_collection.name), _gate.metric,
-                _gate.k, quote_literal(
-                    (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id))
-            USING ERRCODE = 'RG007', HINT = 'run the set by rag.evaluate_search on another '
-                'collection of the same documents that is cut so; force => true goes on without '
-                'the gate';
-        END IF;
-        _candidates := _candidates || _run;
-    END LOOP;
-    PERFORM rag._enforce_gates(_enforce_chunking_gates.collection_id,
-        'set_chunking ' || wanted::text,
-        rag._measure_gates(_enforce_chunking_gates.collection_id), _candidates);
-END
-$$;
-
-COMMENT ON FUNCTION rag._enforce_chunking_gates IS
-$$Whether a collection may be cut in another way, by runs on a copy that was cut so: error RG007
-where there is none of the same documents, questions and model, RG010 where a gate fails.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.check_gates(run_id bigint, baseline_run bigint DEFAULT NULL)
 RETURNS TABLE (metric text, k integer, epsilon double precision, category text, queries bigint,
     value_a double precision, value_b double precision, difference double precision,
@@ -431,11 +397,6 @@ BEGIN
         END IF;
     ELSE
         _baseline := rag._require_eval_run(check_gates.baseline_run);
-    END IF;
-    IF _run.finished_at IS NULL OR _baseline.finished_at IS NULL THEN
-        RAISE EXCEPTION 'run % is not finished', CASE WHEN _run.finished_at IS NULL
-            THEN _run.run_id ELSE _baseline.run_id END
-        USING ERRCODE = 'RG007', HINT = 'wait for it, or run the set again';
     END IF;
     IF _run.corpus_fingerprint <> _baseline.corpus_fingerprint
         OR _run.set_fingerprint <> _baseline.set_fingerprint THEN

@@ -232,6 +232,10 @@ DECLARE
     _what text := 'has no result of';
     _all bigint := (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = of_run.set_id);
 BEGIN
+    IF of_run.finished_at IS NULL THEN
+        RAISE EXCEPTION 'run % is not finished', of_run.run_id USING ERRCODE = 'RG007',
+        HINT = 'wait for it, or run the set again';
+    END IF;
     IF of_run.set_fingerprint <> rag._set_fingerprint(of_run.set_id) THEN
         _missing := '{}';  -- the set had other questions then
     END IF;
@@ -253,7 +257,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._require_whole_run IS
-$$Error RG007 that names the questions of which a run has no result, and with without_errors those
+$$Error RG007 for a run that goes on, or that names the questions of which a run has no result, and with without_errors those
 that it failed on. Where the set was changed since, nothing is known of the first.$$;
 
 
@@ -290,10 +294,6 @@ AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(set_eval_baseline.run_id);
 BEGIN
-    IF set_eval_baseline.baseline AND _run.finished_at IS NULL THEN
-        RAISE EXCEPTION 'run % is not finished', _run.run_id USING ERRCODE = 'RG007',
-        HINT = 'wait for it, or run the set again';
-    END IF;
     IF set_eval_baseline.baseline THEN
         PERFORM rag._require_whole_run(_run, true);
     END IF;
