@@ -16,8 +16,9 @@ NAMED = 3  # content words before a possessive; one of them is whose it is
 TOPICS = 3  # earlier questions that a follow-up is completed with
 TOPIC_LENGTH = 160  # characters of each
 FRAGMENT_WORDS = 9
-ENDING = frozenset(["do", "does", "mean", "work", "works", "happen", "happens"])
-SKIPPED = FUNCTION_WORDS | FILLER | PRONOUNS  # at the beginning of a topic
+HAPPENS = frozenset(["happen", "happens", "happened", "passiert", "geschieht"])
+ENDING = HAPPENS | {"do", "does", "mean", "work", "works"}
+SKIPPED = FUNCTION_WORDS | FILLER | PRONOUNS | HAPPENS  # at the beginning of a topic
 
 _TOKENS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _OTHER_SCRIPTS = re.compile(r"[\u0590-\u1dff\u2e80-\uffef]")  # whose question words are not known
