@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rag_pg.answer import (
     JUDGEMENT,
@@ -72,16 +71,14 @@ def judge_observations(
 
 def _judge(item: Observation, llm: LLM, database: Database, since: float) -> Judgement:
     texts = shown_texts(item.passages)
-    key = hashlib.sha256(
-        json.dumps([JUDGEMENT, llm.name, item.question, texts], ensure_ascii=False).encode()
-    ).digest()
     version = f"{JUDGEMENT} {JUDGEMENT_VERSION}:{llm.name}"[:200]
-    known = EvalStatements(database).read_verdict(key, version)
-    if known is None:
+
+    def ask() -> dict[str, Any]:
         messages = judgement_messages(item.question, item.passages)
-        known = {"reply": complete_json(llm, messages, JUDGEMENT_SCHEMA).parsed}
-        EvalStatements(database).keep_verdict(key, version, known, age=time.monotonic() - since)
-    return read_judgement(known["reply"])
+        return {"reply": complete_json(llm, messages, JUDGEMENT_SCHEMA).parsed}
+
+    judged = [JUDGEMENT, llm.name, item.question, texts]
+    return read_judgement(EvalStatements(database).verdict(judged, version, since, ask)["reply"])
 
 
 def estimate_judgements(

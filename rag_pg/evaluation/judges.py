@@ -7,7 +7,6 @@ quoted between marks. A judge counts as advisory until its agreement with people
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -170,18 +169,17 @@ def _of_model(name: str, llm: LLM, database: Database) -> Judge:
         shown = {part: getattr(item, part) for part in question.reads}
         if any(value is None or value == [] for value in shown.values()):
             return Verdict(score=None, reason="there is nothing to judge")
-        key = hashlib.sha256(
-            json.dumps([name, question.task, llm.name, shown], ensure_ascii=False).encode()
-        ).digest()
-        known = EvalStatements(database).read_verdict(key, version)
-        if known is None:
+        usage = Usage()
+
+        def ask() -> dict[str, Any]:
+            nonlocal usage
             got = complete_json(llm, _messages(question, shown), question.schema, max_tokens=2048)
-            known = {"reply": got.parsed}
-            EvalStatements(database).keep_verdict(key, version, known, age=time.monotonic() - since)
-            return Verdict(
-                score=question.score(got.parsed), reason=got.parsed["reason"], usage=got.usage
-            )
-        return Verdict(score=question.score(known["reply"]), reason=known["reply"]["reason"])
+            usage = got.usage
+            return {"reply": got.parsed}
+
+        judged = [name, question.task, llm.name, shown]
+        reply = EvalStatements(database).verdict(judged, version, since, ask)["reply"]
+        return Verdict(score=question.score(reply), reason=reply["reason"], usage=usage)
 
     return Judge(name=name, version=version, judge=judge)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.evaluation.types import (
-    EvalMetric,
-    EvalRun,
-    RecallMeasure,
-    ReplayedQuery,
-    RunComparison,
-)
-from rag_pg.types import Vectors
+from rag_pg.evaluation.types import EvalMetric, EvalRun, RecallMeasure
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,31 +107,6 @@ class EvalStatements:
     def eval_result_rows(self, run_id: int, k: int) -> list[ResultRow]:
         return self._database.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
 
-    def compare_runs(
-        self,
-        run_a: int,
-        run_b: int,
-        *,
-        metrics: Sequence[str],
-        k: int,
-        permutations: int,
-        seed: int,
-        correction: str,
-        significance: float = 0.05,
-    ) -> list[RunComparison]:
-        return self._database.rows(
-            RunComparison,
-            "compare_runs",
-            run_a=run_a,
-            run_b=run_b,
-            metrics=metrics,
-            k=k,
-            permutations=permutations,
-            seed=seed,
-            correction=correction,
-            significance=significance,
-        )
-
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
         return self._database.rows(
             EqualRun, "_equal_runs", set_name=set_name, collection=collection
@@ -153,27 +124,26 @@ class EvalStatements:
             scores=scores,
         )
 
-    def read_verdict(self, prompt_hash: bytes, judge_version: str) -> Mapping[str, Any] | None:
-        return self._database.optional(
-            dict, "_read_verdict", wanted_hash=prompt_hash, wanted_version=judge_version
-        )
-
-    def keep_verdict(
+    def verdict(
         self,
-        prompt_hash: bytes,
+        judged: Sequence[object],
         judge_version: str,
-        verdict: Mapping[str, Any],
-        *,
-        age: float,
-    ) -> None:
-        """age: seconds since what was judged was read."""
-        self._database.call(
-            "_keep_verdict",
-            given_hash=prompt_hash,
-            given_version=judge_version,
-            given_verdict=verdict,
-            age=age,
+        since: float,
+        ask: Callable[[], Mapping[str, Any]],
+    ) -> Mapping[str, Any]:
+        """Return what a judging model said of the same before, else what it is asked now, which is
+        kept. since: `time.monotonic()` before what is judged was read."""
+        key = hashlib.sha256(json.dumps(judged, ensure_ascii=False).encode()).digest()
+        known: Mapping[str, Any] | None = self._database.optional(
+            dict, "_read_verdict", wanted_hash=key, wanted_version=judge_version
         )
+        if known is None:
+            known = ask()
+            self._database.call(
+                "_keep_verdict", given_hash=key, given_version=judge_version, given_verdict=known,
+                age=time.monotonic() - since,
+            )  # fmt: skip
+        return known
 
     def sample_chunks(
         self, collection: str, count: int, shortest: int, seed: int
@@ -185,29 +155,6 @@ class EvalStatements:
             sample_size=count,
             shortest=shortest,
             seed=seed,
-        )
-
-    def replay_queries(
-        self,
-        collection: str,
-        options: Mapping[str, Any],
-        candidate: str | None,
-        *,
-        k: int,
-        sample: int,
-        query_ids: Sequence[int] | None = None,
-        embeddings: Sequence[Vectors] | None = None,
-    ) -> list[ReplayedQuery]:
-        return self._database.rows(
-            ReplayedQuery,
-            "replay_queries",
-            collection=collection,
-            options=options,
-            candidate=candidate,
-            k=k,
-            sample=sample,
-            query_ids=query_ids,
-            embeddings=embeddings,
         )
 
     def measure_recall(

@@ -156,29 +156,20 @@ def read_documents(
 def _records(path: Path, data: bytes, keys: Mapping[str, str]) -> Iterator[Loaded | str] | None:
     suffix = path.suffix.lower()
     try:
-        if suffix in (".json", ".jsonl"):
-            from rag_pg.load.records import json_documents
+        if suffix in (".json", ".jsonl") or (suffix in (".csv", ".tsv") and keys):
+            from rag_pg.load.records import json_documents, table_documents
 
             text, _, note = decode_text(data)
-            return _noted(json_documents(text, suffix, keys), note)
-        if suffix in (".csv", ".tsv") and keys:
-            from rag_pg.load.records import table_documents
-
-            text, _, note = decode_text(data)
-            return _noted(table_documents(text, suffix, keys), note)
+            read = json_documents if suffix in (".json", ".jsonl") else table_documents
+            records = read(text, suffix, keys)
+            return records and _noted(records, note)
     except InvalidInput as exc:
         raise type(exc)(f"{display_path(path)} {exc}") from exc
     return None
 
 
-def _noted(records: Iterator[Loaded | str] | None, note: str) -> Iterator[Loaded | str] | None:
-    """The records of a file, the first with a note about the file."""
-    if records is None or not note:
-        return records
-    return _with_note(records, note)
-
-
-def _with_note(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | str]:
+def _noted(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | str]:
+    """The records of a file, the first with a note about the file, if there is one."""
     for record in records:
         if note and isinstance(record, Loaded):
             record, note = replace(record, notes=(note, *record.notes)), ""
@@ -258,20 +249,6 @@ def _text(data: bytes, suffix: str) -> Decoded:
 
 
 def _parse(uri: str, suffix: str, data: bytes, ocr: str, depth: int) -> Loaded:
-    if suffix in OFFICE:
-        from rag_pg.load.office import load_office
-
-        office = load_office(data, suffix, ocr)
-        content, removed = clean_text(office.content)
-        return Loaded(
-            uri=uri,
-            title=given_title(clean_text(office.title)[0]) or _first_name(content),
-            content=content,
-            media_type="text/markdown",
-            metadata=office.metadata,
-            removed=removed,
-            notes=(*office.notes, *hidden_note(office.hidden)),
-        )
     if suffix == ".eml":
         from rag_pg.load.mail import load_mail
 
@@ -282,12 +259,26 @@ def _parse(uri: str, suffix: str, data: bytes, ocr: str, depth: int) -> Loaded:
         if depth > _DEEPEST:
             raise InvalidInput(f"is a mail in {_DEEPEST} others; open it by itself")
         return load_mail(data, uri, read)
-    if suffix in (".xml", ".rtf"):
-        return _markup(uri, suffix, data)
-    text, removed, note = _text(data, suffix)
     title, media_type = "", "text/plain"
     metadata: Mapping[str, object] = {}
-    notes: Sequence[str] = (note,) if note else ()
+    notes: Sequence[str] = ()
+    if suffix in OFFICE:
+        from rag_pg.load.office import load_office
+
+        office = load_office(data, suffix, ocr)
+        text, removed = clean_text(office.content)
+        title = given_title(clean_text(office.title)[0]) or _first_name(text)
+        media_type, metadata = "text/markdown", office.metadata
+        notes = (*office.notes, *hidden_note(office.hidden))
+    elif suffix == ".xml":  # it says itself what its characters are, as the next does
+        title, text = xml_to_markdown(data)
+        media_type, (text, removed) = "text/markdown", clean_text(text)
+    elif suffix == ".rtf":
+        title, text, hidden = rtf_to_text(data)
+        (text, removed), notes = clean_text(text), hidden_note(hidden)
+    else:
+        text, removed, note = _text(data, suffix)
+        notes = (note,) if note else ()
     if suffix in _HTML:
         with extra("files", error=UnsupportedFile):
             from rag_pg.load.html import read_html
@@ -322,26 +313,6 @@ def _parse(uri: str, suffix: str, data: bytes, ocr: str, depth: int) -> Loaded:
         metadata=metadata,
         removed=removed,
         notes=notes,
-    )
-
-
-def _markup(uri: str, suffix: str, data: bytes) -> Loaded:
-    """A file that is read from its bytes, as it says itself what its characters are."""
-    if suffix == ".xml":
-        title, found = xml_to_markdown(data)
-        content, removed = clean_text(found)
-        return Loaded(
-            uri=uri, title=title, content=content, media_type="text/markdown", removed=removed
-        )
-    title, found, hidden = rtf_to_text(data)
-    content, removed = clean_text(found)
-    return Loaded(
-        uri=uri,
-        title=title,
-        content=content,
-        media_type="text/plain",
-        removed=removed,
-        notes=hidden_note(hidden),
     )
 
 

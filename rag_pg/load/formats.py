@@ -31,28 +31,13 @@ _SUFFIXES = {
     "text/x-yaml": (".yaml", ".yml"),
 }
 
-
 CODE = {suffix: media_type for media_type, all_ in _SUFFIXES.items() for suffix in all_}
-
-
 TEXTS = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
-
-
 OFFICE = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".epub")  # of the extra rag-pg[files]
-
-
 MARKUP = (".ipynb", ".vtt", ".srt", ".xml", ".rtf")
-
-
 DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
-
-
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2")
-
-
 SUPPORTED = (*TEXTS, *OFFICE, *MARKUP, *DATA, *CODE)
-
-
 _LISTED = f"{', '.join((*TEXTS, *OFFICE, *MARKUP, *DATA))} and source code (.py, .js, .sql, …)"
 
 

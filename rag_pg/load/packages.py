@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 from rag_pg.errors import UnsupportedFile
 from rag_pg.load.decode import decode_text
 from rag_pg.load.markup import parse_xml
+from rag_pg.load.tables import rows_as_table
 
 _REPEATED = 50  # times that an empty cell is written at most
 _HIDDEN = {"tracked-changes", "hidden-text", "hidden-paragraph", "annotation", "sequence-decls"}
@@ -82,7 +83,7 @@ def _odt_table(element: Element) -> str:
     for row in (e for e in element.iter() if _name(e) == "table-row"):
         cells: list[str] = []
         for cell in (e for e in row if _name(e) in ("table-cell", "covered-table-cell")):
-            text = " ".join(filter(None, map(_flow, cell))).replace("|", "\\|")
+            text = " ".join(filter(None, map(_flow, cell)))
             count = _attribute(cell, "number-columns-repeated")
             cells += [text] * (min(int(count), _REPEATED) if count.isdecimal() else 1)
         rows.append(cells)
@@ -90,8 +91,7 @@ def _odt_table(element: Element) -> str:
     if not rows:
         return ""
     width = max(max(n for n, cell in enumerate(row, 1) if cell) for row in rows)
-    lines = [f"| {' | '.join((row + [''] * width)[:width])} |" for row in rows]
-    return "\n".join([lines[0], f"| {' | '.join(['---'] * width)} |", *lines[1:]])
+    return rows_as_table([(row + [""] * width)[:width] for row in rows])
 
 
 def _flow(element: Element) -> str:

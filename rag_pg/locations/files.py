@@ -14,13 +14,13 @@ from rag_pg.locations.location import (
     Item,
     Known,
     Limits,
-    State,
+    Location,
     is_same,
     read_object,
     state_of,
 )
 from rag_pg.locations.secrets import without_secrets
-from rag_pg.types import LoadFailure, Skipped, Unchanged
+from rag_pg.types import LoadFailure, Unchanged
 
 ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar", ".tgz": "tar", ".tar.bz2": "tar"}
 _REFUSED = ("http", "https", "reference", "dir", "cached", "blockcache", "filecache", "simplecache")
@@ -28,7 +28,7 @@ _CONTENT = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "crc", "sha", "hex"
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "updated", "date_time", "created")
 
 
-class Files:
+class Files(Location):
     """The supported files below a prefix of a store, or in an archive.
 
     options: of fsspec's file system, no credentials: it finds those itself, in the environment and
@@ -59,9 +59,6 @@ class Files:
         with self._explained():
             self._files, self._root = url_to_fs(address, **given)
 
-    def owns(self, state: State) -> bool:
-        return True
-
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
         root = str(self._root).strip("/")
@@ -84,10 +81,7 @@ class Files:
                 yield LoadFailure(uri=uri, error=error)
                 continue
             state = state_of(tag, self._limits) if tag else None
-            if not data:
-                yield Skipped(uri=uri, reason="empty")
-            else:
-                yield from read_object(name, uri, data, self._limits, state)
+            yield from read_object(name, uri, data, self._limits, state)
 
     def _list(self) -> dict[str, dict[str, Any]]:
         with self._explained():

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rag_pg.errors import InvalidInput
 from rag_pg.load import display_path, find_files, load_documents, uri_of
-from rag_pg.locations.location import Item, Known, Limits, State, is_same, noted, state_of
+from rag_pg.locations.location import Item, Known, Limits, Location, is_same, noted, state_of
 from rag_pg.locations.secrets import without_secrets
 from rag_pg.types import Skipped, Unchanged
 
 _SETTLED_SECONDS = 2.0  # a file written twice within a tick of its clock looks unchanged
 
 
-class Folder:
+class Folder(Location):
     """The supported files below a folder, as `find_files` finds them.
 
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
@@ -36,9 +36,6 @@ class Folder:
         self.prefix = uri.rstrip("/") + "/"
         self.path = path
         self._limits = limits
-
-    def owns(self, state: State) -> bool:
-        return True
 
     def read(self, known: Known) -> Iterator[Item]:
         found = find_files([self.path], exclude=self._limits.exclude)

@@ -18,7 +18,7 @@ from rag_pg.locations.location import (
     Item,
     Known,
     Limits,
-    State,
+    Location,
     is_same,
     numbers,
     read_object,
@@ -34,7 +34,7 @@ _USED = ("GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_SSL_
 _FILES = ("100644", "100755")  # neither links nor submodules
 
 
-class Repository:
+class Repository(Location):
     """The supported files of a repository: git+https://host/repository.git@reference#folder.
 
     Only blobs that are not known are fetched, where the server can leave others out. Nothing is
@@ -66,9 +66,6 @@ class Repository:
         self.prefix = f"git+{self._url.rstrip('/')}/" + (f"{self._folder}/" if self._folder else "")
         self._scheme, self._limits, self._network = scheme, limits, network
 
-    def owns(self, state: State) -> bool:
-        return True
-
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
         with TemporaryDirectory(prefix="rag_pg_git_") as name:
@@ -86,11 +83,8 @@ class Repository:
             self._fetch_blobs(folder, [blob for blob, _, _ in wanted])
             for blob, path, uri in wanted:
                 data = self._git(folder, "cat-file", "blob", blob)
-                if data:
-                    state = state_of(blob, self._limits)
-                    yield from read_object(path, uri, data, self._limits, state, commit=commit)
-                else:
-                    yield Skipped(uri=uri, reason="empty")
+                state = state_of(blob, self._limits)
+                yield from read_object(path, uri, data, self._limits, state, commit=commit)
 
     def _fetch(self, folder: Path) -> str:
         self._git(folder, "init", "--quiet", "--bare", "--template=")

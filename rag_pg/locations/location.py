@@ -35,6 +35,7 @@ class Location(Protocol):
 
     def owns(self, state: State) -> bool:
         """Whether a document below the prefix, with this state, is deleted when it is gone."""
+        return True
 
 
 class Labelled:

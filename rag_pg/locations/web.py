@@ -220,22 +220,14 @@ class Website:
             return url.startswith(self.prefix)  # it is counted among those refused
 
     def _links(self, page: Page) -> list[str]:
-        if _type(page) not in _HTML:
-            return []
-        parser = _Links(str(page.address))
-        parser.feed(page.data.decode("utf-8", "replace"))
-        return [
-            url for url in dict.fromkeys(parser.links) if "?" not in url and self._is_below(url)
-        ]
+        found = dict.fromkeys(_links(page).links)
+        return [url for url in found if "?" not in url and self._is_below(url)]
 
     def _items(self, page: Page, uri: str, state: State, links: list[str]) -> Iterator[Item]:
         if page.status == 304 or is_same(state, sha256(page.data).hexdigest(), self._limits):
             yield Unchanged(uri=uri)
             return
-        if not page.data:
-            yield Skipped(uri=uri, reason="empty")
-            return
-        if _is_noindex(page):
+        if "noindex" in page.headers.get("x-robots-tag", "").lower() + _links(page).robots:
             yield Skipped(uri=uri, reason="noindex")
             return
         path = page.address.target.partition("?")[0]
@@ -285,14 +277,12 @@ def _decoded(page: Page) -> bytes:
     return page.data
 
 
-def _is_noindex(page: Page) -> bool:
-    if "noindex" in page.headers.get("x-robots-tag", "").lower():
-        return True
-    if _type(page) not in _HTML:
-        return False
+def _links(page: Page) -> _Links:
+    """What a page says to robots, nothing unless it is HTML."""
     parser = _Links(str(page.address))
-    parser.feed(page.data.decode("utf-8", "replace"))
-    return "noindex" in parser.robots
+    if _type(page) in _HTML:
+        parser.feed(page.data.decode("utf-8", "replace"))
+    return parser
 
 
 def _sitemap(page: Page) -> tuple[list[str] | None, list[str]]:

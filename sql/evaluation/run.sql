@@ -257,8 +257,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._require_whole_run IS
-$$Error RG007 for a run that goes on, or that names the questions of which a run has no result, and with without_errors those
-that it failed on. Where the set was changed since, nothing is known of the first.$$;
+$$Error RG007 for a run that goes on, or that names the questions of which it has no result, and
+with without_errors those that it failed on. Where the set was changed since, nothing is known of
+the first.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.finish_eval_run(run_id bigint, notes text[] DEFAULT '{}')

@@ -16,10 +16,11 @@ from rag_pg.evaluation.client.calibration import calibrate, estimate_calibration
 from rag_pg.evaluation.client.gates import Gates
 from rag_pg.evaluation.client.live import replay
 from rag_pg.evaluation.client.run import run
-from rag_pg.evaluation.client.sweep import estimate_sweep, sweep
+from rag_pg.evaluation.client.sweep import estimate_sweep, plan_sweep, sweep
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.import_run import import_run
 from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.sweep import Comparing
 from rag_pg.evaluation.types import (
     MOST_CANDIDATES,
     EvalDrift,
@@ -216,24 +217,14 @@ class CollectionEvaluation(OfCollection):
             the baseline.
         """
 
+        plan = plan_sweep(
+            self._opened, set_name, vary, options,
+            techniques=techniques, kind=kind, most=most, reuse=reuse, copies=copies,
+        )  # fmt: skip
         return sweep(
-            self._opened,
-            set_name,
-            vary,
-            options,
-            techniques=techniques,
-            kind=kind,
-            metric=metric,
-            k=k,
-            most=most,
-            reuse=reuse,
-            copies=copies,
-            at_once=at_once,
-            correction=correction,
-            tell=tell,
-            progress=progress,
-            copy_progress=copy_progress,
-        )
+            self._opened, plan, Comparing(metric=metric, k=k, correction=correction),
+            at_once=at_once, tell=tell, progress=progress, copy_progress=copy_progress,
+        )  # fmt: skip
 
     @in_thread("long")
     def estimate_sweep(
@@ -254,17 +245,11 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidInput, NotFound.
         """
 
-        return estimate_sweep(
-            self._opened,
-            set_name,
-            vary,
-            options,
-            techniques=techniques,
-            kind=kind,
-            most=most,
-            reuse=reuse,
-            copies=copies,
-        )
+        plan = plan_sweep(
+            self._opened, set_name, vary, options,
+            techniques=techniques, kind=kind, most=most, reuse=reuse, copies=copies,
+        )  # fmt: skip
+        return estimate_sweep(self._opened, plan, options)
 
     @in_thread("long")
     def calibrate(

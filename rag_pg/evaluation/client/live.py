@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rag_pg.client import OpenCollection
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.types import Replay, ReplayedQuery
 from rag_pg.providers import embed_query
 from rag_pg.search import StatementOptions, check_names
@@ -22,11 +23,10 @@ def replay(
     """See `CollectionEvaluation.replay`."""
     check_names(options, known=CHANGED, call="replay")
     database = opened.rag.database
-    found = EvalStatements(database).replay_queries(
-        opened.name, options, candidate, k=k, sample=sample
-    )
+    name, asked = opened.name, {"options": options, "candidate": candidate, "k": k}
+    found = database.rows(ReplayedQuery, "replay_queries", collection=name, sample=sample, **asked)
     if candidate is not None:
-        found = _embed_anew(opened, found, candidate, options, k)
+        found = _embed_anew(opened, found, candidate, asked)
     notes = []
     if not found:
         notes.append(
@@ -45,8 +45,7 @@ def _embed_anew(
     opened: OpenCollection,
     found: list[ReplayedQuery],
     candidate: str,
-    options: StatementOptions,
-    k: int,
+    asked: Mapping[str, object],
 ) -> list[ReplayedQuery]:
     """Ask those again that the candidate has no vectors for, by its own model."""
     database = opened.rag.database
@@ -57,14 +56,10 @@ def _embed_anew(
     if not texts:
         return found
     embedder = opened.rag.models.embedder_of(database, candidate)
-    embedded = EvalStatements(database).replay_queries(
-        opened.name,
-        options,
-        candidate,
-        k=k,
-        sample=len(texts),
-        query_ids=list(texts),
-        embeddings=[embed_query(embedder, text) for text in texts.values()],
-    )
+    vectors = [embed_query(embedder, text) for text in texts.values()]
+    embedded = database.rows(
+        ReplayedQuery, "replay_queries", collection=opened.name, sample=len(texts),
+        query_ids=list(texts), embeddings=vectors, **asked,
+    )  # fmt: skip
     anew = {query.query_id: query for query in embedded}
     return [anew.get(query.query_id, query) for query in found]

@@ -126,15 +126,10 @@ class EvalRuns(OfRag):
         correction: str = "holm",
     ) -> builtins.list[RunComparison]:
         """Two runs of one set: differences, intervals, p values, wins; see rag.compare_runs."""
-        return EvalStatements(self._rag.database).compare_runs(
-            run_a,
-            run_b,
-            metrics=metrics,
-            k=k,
-            permutations=permutations,
-            seed=seed,
-            correction=correction,
-        )
+        return self._rag.database.rows(
+            RunComparison, "compare_runs", run_a=run_a, run_b=run_b, metrics=metrics, k=k,
+            permutations=permutations, seed=seed, correction=correction,
+        )  # fmt: skip
 
     def compare_queries(
         self, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10

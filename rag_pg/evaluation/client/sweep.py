@@ -46,10 +46,11 @@ from rag_pg.search import EXPANSIONS, SearchOptions, check_names
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Plan:
+class Plan:
     """Candidates, the runs of equal settings by `settings_key`, and how many questions there
     are."""
 
+    set_name: str
     candidates: Sequence[Candidate]
     equal: Mapping[str, int]
     questions: int
@@ -57,19 +58,10 @@ class _Plan:
 
 def sweep(
     opened: OpenCollection,
-    set_name: str,
-    vary: Vary | None,
-    options: AskOptions,
+    plan: Plan,
+    how: Comparing,
     *,
-    techniques: bool,
-    kind: str,
-    metric: str | None,
-    k: int,
-    most: int,
-    reuse: bool,
-    copies: bool,
     at_once: int,
-    correction: str,
     tell: Tell | None,
     progress: RunProgress | None,
     copy_progress: CopyReport | None,
@@ -77,7 +69,7 @@ def sweep(
     """See `CollectionEvaluation.sweep`."""
 
     told = tell or (lambda text: None)
-    plan = _plan_sweep(opened, set_name, vary, techniques, kind, most, reuse, copies, options)
+    set_name = plan.set_name
     for name in left_copies(opened.rag.database, opened.name):
         told(f"{name} is a copy of another sweep: if none is running, rag-pg drop {name}")
     version = opened.rag.database.collection_version(opened.name)
@@ -101,26 +93,13 @@ def sweep(
     measured = measure_candidates(
         opened.rag.database, plan.candidates, plan.equal, open_target, told
     )
-    how = Comparing(metric=metric, k=k, correction=correction)
     return compare_measured(opened.rag.database, set_name, opened.name, measured, how)
 
 
-def estimate_sweep(
-    opened: OpenCollection,
-    set_name: str,
-    vary: Vary | None,
-    options: AskOptions,
-    *,
-    techniques: bool,
-    kind: str,
-    most: int,
-    reuse: bool,
-    copies: bool,
-) -> SweepEstimate:
+def estimate_sweep(opened: OpenCollection, plan: Plan, options: AskOptions) -> SweepEstimate:
     """See `CollectionEvaluation.estimate_sweep`."""
     from rag_pg.enrich import estimate_contexts
 
-    plan = _plan_sweep(opened, set_name, vary, techniques, kind, most, reuse, copies, options)
     left = [
         one
         for one in plan.candidates
@@ -143,18 +122,19 @@ def estimate_sweep(
     )
 
 
-def _plan_sweep(
+def plan_sweep(
     opened: OpenCollection,
     set_name: str,
     vary: Vary | None,
+    options: AskOptions,
+    *,
     techniques: bool,
     kind: str,
     most: int,
     reuse: bool,
     copies: bool,
-    options: Mapping[str, Any],
-) -> _Plan:
-
+) -> Plan:
+    """What a sweep is made of; see `CollectionEvaluation.sweep`. Raises: InvalidInput, NotFound."""
     if kind not in ("search", "ask"):
         raise InvalidInput(f"a sweep is of kind {kind!r:.100}; use search or ask")
     if techniques == bool(vary):
@@ -193,7 +173,7 @@ def _plan_sweep(
         if reuse
         else {}
     )
-    return _Plan(candidates=candidates, equal=equal, questions=len(queries))
+    return Plan(set_name=set_name, candidates=candidates, equal=equal, questions=len(queries))
 
 
 def _with_named_models(opened: OpenCollection, one: Candidate) -> Candidate:

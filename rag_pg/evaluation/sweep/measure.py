@@ -191,9 +191,9 @@ def _compare(
     how: Comparing,
     significance: float = SIGNIFICANCE,
 ) -> RunComparison | None:
-    compared = EvalStatements(database).compare_runs(
-        base, run, metrics=[metric], k=how.k, permutations=how.permutations, seed=how.seed,
-        correction="none", significance=significance,
+    compared = database.rows(
+        RunComparison, "compare_runs", run_a=base, run_b=run, metrics=[metric], k=how.k,
+        permutations=how.permutations, seed=how.seed, correction="none", significance=significance,
     )  # fmt: skip
     return next((one for one in compared if one.category is None), None)
 

@@ -23,27 +23,26 @@ from rag_pg.tools import INTEGER, TEXT, describe_error, listed, row
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 5  # faults of a body
 CLIENT_GONE = 499  # as proxies log it; nobody reads the response
-# The first status that an error is a class of.
-STATUS: dict[int, tuple[type[RagError], ...]] = {
-    400: (errors.InvalidInput,),
-    403: (errors.PermissionDenied,),
-    404: (errors.NotFound,),
-    409: (
-        errors.AlreadyExists,
-        errors.CollectionMismatch,
-        errors.GateFailed,
-        errors.NotReady,
-        errors.LeaseLost,
-    ),
-    503: (
-        errors.DatabaseUnavailable,
-        errors.SchemaMismatch,
-        errors.ModelUnavailable,
-        errors.RateLimited,
-    ),
-    504: (errors.StatementCanceled, errors.NoAnswer, errors.ProviderTimeout),
-    502: (errors.LocationUnavailable, errors.ProviderError),
-    500: (RagError,),
+# That of the first kind that an error is of.
+STATUS: dict[type[RagError], int] = {
+    errors.InvalidInput: 400,
+    errors.PermissionDenied: 403,
+    errors.NotFound: 404,
+    errors.AlreadyExists: 409,
+    errors.CollectionMismatch: 409,
+    errors.GateFailed: 409,
+    errors.NotReady: 409,
+    errors.LeaseLost: 409,
+    errors.DatabaseUnavailable: 503,
+    errors.SchemaMismatch: 503,
+    errors.ModelUnavailable: 503,
+    errors.RateLimited: 503,
+    errors.StatementCanceled: 504,
+    errors.NoAnswer: 504,
+    errors.ProviderTimeout: 504,
+    errors.LocationUnavailable: 502,
+    errors.ProviderError: 502,
+    RagError: 500,
 }
 AGAIN_SECONDS = 5.0  # after which a client is told to try again, where nobody knows better
 PROBLEM_SCHEMA = row(
@@ -90,7 +89,7 @@ def problem_of(exc: Exception) -> dict[str, Any]:
         told = "; ".join(f"{one['pointer']}: {one['detail']}" for one in faults)
         return {**_problem(422, "Invalid request", told), "errors": faults}
     if isinstance(exc, RagError):
-        status = next(status for status, kinds in STATUS.items() if isinstance(exc, kinds))
+        status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
         return _problem(status, type(exc).__name__, describe_error(exc))
     return _problem(500, "Internal Server Error", "this failed; the log of the service says why")
 

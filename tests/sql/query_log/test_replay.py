@@ -13,7 +13,7 @@ from fakes import HashEmbedder
 
 from rag_pg import InvalidInput, InvalidQuery, Rag, Settings
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.types import ReplayedQuery
 
 Connection = psycopg.Connection[Any]
 WORDS = ("anchor", "bridge", "candle", "dragon", "engine", "forest", "guitar", "hammer")
@@ -100,7 +100,8 @@ def test_a_candidate_of_another_model_is_asked_by_that_model(docs: Collection, r
     assert first.query_text == QUERIES[-1]
     after = found(rag.collection("other"), QUERIES[-1])
     assert {hit["uri"] for hit in first.gained} == set(after) - set(found(docs, QUERIES[-1]))
-    rows = EvalStatements(rag.database).replay_queries("docs", {}, "other", k=5, sample=3)
+    given = {"collection": "docs", "options": {}, "candidate": "other", "k": 5, "sample": 3}
+    rows = rag.database.rows(ReplayedQuery, "replay_queries", **given)
     assert {row.error for row in rows} == {"it has no vector of 'other''s model"}
 
 
