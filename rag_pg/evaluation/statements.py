@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.evaluation.types import EvalMetric, EvalRun, RecallMeasure
+from rag_pg.evaluation.types import EvalMetric, EvalRun
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,21 +156,3 @@ class EvalStatements:
             shortest=shortest,
             seed=seed,
         )
-
-    def measure_recall(
-        self, collection: str, *, sample: int, k: int, target: float | None, seconds: float
-    ) -> RecallMeasure:
-        ((number,),) = self._database.tuples(
-            ("measure_id",),
-            "measure_recall",
-            collection=collection,
-            sample=sample,
-            k=k,
-            target=target,
-            seconds=seconds,
-        )
-        (measure,) = [m for m in self.list_recall(collection, 100) if m.measure_id == number]
-        return measure
-
-    def list_recall(self, collection: str | None, limit: int) -> list[RecallMeasure]:
-        return self._database.rows(RecallMeasure, "list_recall", collection=collection, limit=limit)

@@ -19,7 +19,6 @@ from rag_pg.evaluation.client.run import run
 from rag_pg.evaluation.client.sweep import estimate_sweep, plan_sweep, sweep
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.import_run import import_run
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.sweep import Comparing
 from rag_pg.evaluation.types import (
     MOST_CANDIDATES,
@@ -404,13 +403,16 @@ class CollectionEvaluation(OfCollection):
             seconds: after so many nothing further is begun.
         Raises: InvalidQuery, NotReady (nothing is embedded).
         """
-        return EvalStatements(self._database).measure_recall(
-            self._name, sample=sample, k=k, target=target, seconds=seconds
-        )
+        ((number,),) = self._database.tuples(
+            ("measure_id",), "measure_recall", collection=self._name, sample=sample, k=k,
+            target=target, seconds=seconds,
+        )  # fmt: skip
+        (measure,) = [one for one in self.recall_measures() if one.measure_id == number]
+        return measure
 
     def recall_measures(self, *, limit: int = 100) -> list[RecallMeasure]:
         """What was measured of its vector searches, the latest first."""
-        return EvalStatements(self._database).list_recall(self._name, limit)
+        return self._database.rows(RecallMeasure, "list_recall", collection=self._name, limit=limit)
 
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:

@@ -11,8 +11,7 @@ import psycopg
 import pytest
 from walk import walk_above
 
-from rag_pg.db import Database
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg import Rag
 
 Connection = psycopg.Connection[Any]
 COUNT, DIMENSIONS = 1000, 16
@@ -247,16 +246,11 @@ def test_an_interval_counts_neighbours_of_a_query_as_far_as_they_vary(
 
 
 def test_the_client_measures(bad: str) -> None:
-    database = Database(bad)
-    database.open()
-    try:
-        measure = EvalStatements(database).measure_recall(
-            "docs", sample=3, k=5, target=None, seconds=10.0
-        )
+    with Rag(bad) as rag:
+        quality = rag.get_collection("docs").evaluation
+        measure = quality.measure_recall(sample=3, k=5, seconds=10.0)
         assert (measure.query_count, measure.k, measure.is_current) == (3, 5, True)
-        assert EvalStatements(database).list_recall("docs", 1) == [measure]
-    finally:
-        database.close()
+        assert quality.recall_measures(limit=1) == [measure]
 
 
 def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> None:
