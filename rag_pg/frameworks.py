@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from rag_pg.client import Collection, Rag
-from rag_pg.errors import InvalidInput
+from rag_pg.errors import InvalidInput, InvalidQuery
 from rag_pg.threads import Threads
 from rag_pg.types import Document, Hit, Vectors
 
@@ -140,11 +140,19 @@ def combined(how: str, filters: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def without_between(filter: Any) -> Any:
-    """Return a filter with $between as the two operators that it stands for."""
+    """Return a filter with $between as the two operators that it stands for.
+
+    Raises: InvalidQuery ($between with other than two values, or beside one of those operators).
+    """
     if isinstance(filter, Mapping):
         plain = {key: without_between(value) for key, value in filter.items()}
         if "$between" in plain:
-            plain["$gte"], plain["$lte"] = plain.pop("$between")
+            bounds = plain.pop("$between")
+            if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+                raise InvalidQuery(f"$between takes a list of two values, not {bounds!r:.100}")
+            if beside := {"$gte", "$lte"} & plain.keys():
+                raise InvalidQuery(f"$between stands beside {min(beside)}; use one of them")
+            plain["$gte"], plain["$lte"] = bounds
         return plain
     return [without_between(one) for one in filter] if isinstance(filter, list | tuple) else filter
 

@@ -35,12 +35,18 @@ def translate(filters: types.MetadataFilters | types.MetadataFilter) -> dict[str
     """Return a filter as one of rag_pg. Raises: InvalidInput (an operator that it has not)."""
     if isinstance(filters, types.MetadataFilters):
         how = filters.condition.value if filters.condition else "and"
+        if how == "not":  # none of them holds
+            return {"$not": frameworks.combined("or", map(translate, filters.filters))}
         return frameworks.combined(how, map(translate, filters.filters))
     key, operator, value = frameworks.field_path(filters.key), filters.operator, filters.value
     if operator == Op.ALL:
+        if not isinstance(value, list):
+            raise InvalidInput(f"all of {filters.key!r} takes a list, not {value!r:.100}")
         return {"$and": [{key: {"$contains": [one]}} for one in value]}
     if operator == Op.IS_EMPTY:
-        return {"$or": [{key: {"$exists": False}}, {key: {"$in": [None, [], ""]}}]}
+        # an array equals what one of its elements does, and contains []
+        empty: dict[str, Any] = {"$in": [None, ""], "$not": {"$contains": []}}
+        return {"$or": [{key: {"$exists": False}}, {key: []}, {key: empty}]}
     if operator in PATTERNS:
         return {key: {PATTERNS[operator]: frameworks.substring_pattern(str(value))}}
     if operator not in OPERATORS:
@@ -119,7 +125,7 @@ class RagPgVectorStore(types.BasePydanticVectorStore):  # type: ignore[misc]
             None if mode in VECTORS else query.query_str,
             embedding=None if mode in WORDS else query.query_embedding,
             limit=limits.get(mode) or query.similarity_top_k,
-            filter=_filter(query.node_ids, query.filters, query.doc_ids),
+            filter=_filter(query.node_ids or None, query.filters, query.doc_ids),
             **{"duplicates": True, **given, **options},
         )
         scores, ids = [hit.score for hit in hits], [hit.uri for hit in hits]
@@ -134,7 +140,8 @@ class RagPgVectorStore(types.BasePydanticVectorStore):  # type: ignore[misc]
 
 
 def _filter(node_ids: Ids, filters: Filters, doc_ids: Ids = None) -> dict[str, Any] | None:
-    parts: list[dict[str, Any]] = [{"$uri": {"$in": [*node_ids]}}] if node_ids else []
+    parts: list[dict[str, Any]] = []
+    parts += [{"$uri": {"$in": [*node_ids]}}] if node_ids is not None else []
     parts += [{"ref_doc_id": {"$in": [*doc_ids]}}] if doc_ids else []
     parts += [translate(filters)] if filters and filters.filters else []
     return {"$and": parts} if parts else None

@@ -90,6 +90,10 @@ def test_filters_hold(store: RagPgVectorStore, filter: dict[str, Any], wanted: s
 def test_what_there_is_none_of_is_refused_by_its_name(store: RagPgVectorStore) -> None:
     with pytest.raises(InvalidQuery, match="regex"):
         store.similarity_search("red", filter={"n": {"$regex": "x"}})
+    with pytest.raises(InvalidQuery, match="two values, not 'ab'"):
+        store.similarity_search("red", filter={"n": {"$between": "ab"}})
+    with pytest.raises(InvalidQuery, match="beside \\$gte"):
+        store.similarity_search("red", filter={"n": {"$between": [1, 3], "$gte": 2}})
     with pytest.raises(InvalidInput, match="namespace"):
         store.similarity_search("red", namespace="x")
     with pytest.raises(TypeError, match="bulk"):

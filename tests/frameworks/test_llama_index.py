@@ -41,7 +41,16 @@ def node(key: str, text: str, vector: list[float], source: str | None = None, **
 NODES = [
     node("aaa", "lorem ipsum", A, "doc-a", kind="x", year=2020, tags=["red", "blue"]),
     node("bbb", "dolor sit amet", B, "doc-b", kind="y", year=2022, tags=["red"]),
-    node("ccc", "the quick brown fox jumped", C, "doc-a", kind="y", year=2024, title="A Fox"),
+    node(
+        "ccc",
+        "the quick brown fox jumped",
+        C,
+        "doc-a",
+        kind="y",
+        year=2024,
+        title="A Fox",
+        more=[None, ""],
+    ),
     node("ddd", "the fox and the hound", B, "doc-d", **{"a.b": "50%_\\", "$x": 1, "part": None}),
 ]
 
@@ -112,10 +121,16 @@ CASES = [
     (where("title", Op.TEXT_MATCH_INSENSITIVE, "fox"), {"ccc"}),
     (where("tags", Op.IS_EMPTY), {"ccc", "ddd"}),
     (where("part", Op.IS_EMPTY), {"aaa", "bbb", "ccc", "ddd"}),
+    (where("more", Op.IS_EMPTY), {"aaa", "bbb", "ddd"}),
     (where("a.b", Op.TEXT_MATCH, "%_\\"), {"ddd"}),
     (where("a.b", Op.TEXT_MATCH, "_0"), set()),
     (where("$x", Op.EQ, 1), {"ddd"}),
     (Filters(condition=Condition.NOT, filters=[One(key="kind", value="x")]), {"bbb", "ccc", "ddd"}),
+    (
+        Filters(condition=Condition.NOT,
+                filters=[One(key="kind", value="x"), One(key="year", operator=Op.GTE, value=2024)]),
+        {"bbb", "ddd"},
+    ),
     (
         Filters(
             condition=Condition.OR,
@@ -189,6 +204,8 @@ def test_modes_of_other_stores_are_refused(store: RagPgVectorStore, mode: Mode) 
         found(store, query_embedding=A, mode=mode)
     with pytest.raises(InvalidInput, match="index_id"):
         store.query(VectorStoreQuery(query_embedding=A), index_id="42")
+    with pytest.raises(InvalidInput, match="takes a list, not 'blue'"):
+        store.get_nodes(filters=where("tags", Op.ALL, "blue"))
 
 
 @Both
@@ -208,6 +225,8 @@ def test_delete_nodes(store: RagPgVectorStore, use_async: bool) -> None:
     delete = store.adelete_nodes if use_async else store.delete_nodes
     call(delete)
     call(delete, ["nobody"])
+    call(delete, [])
+    call(delete, [], filters=where("kind", Op.EQ, "x"))
     assert len(found(store, query_embedding=A)) == 4
     call(delete, ["aaa", "bbb"])
     assert {*found(store, query_embedding=A)} == {"ccc", "ddd"}
@@ -238,6 +257,7 @@ def test_clear(store: RagPgVectorStore, use_async: bool) -> None:
         (["bbb", "ccc"], where("title", Op.EQ, "A Fox"), {"ccc"}),
         (["bbb"], where("title", Op.EQ, "A Fox"), set()),
         (None, None, {"aaa", "bbb", "ccc", "ddd"}),
+        ([], where("year", Op.EQ, 2020), set()),
     ],
 )
 def test_get_nodes_parametrized(
