@@ -76,6 +76,7 @@ _GERMAN = re.compile(
     "(zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)"
 )
 _SEVERAL = {"null", "once", "elf", "quince", "cent", "mil"}  # another word somewhere
+COUNTS = tuple(word for word, value in _SPELLED.items() if value > 1 and word not in _SEVERAL)
 _IN_ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth"
 _PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
 _ORDINALS = {word: number for number, word in enumerate(_IN_ORDER.split(), 1)}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from rag_pg.answer.figures import MONTHS
+from rag_pg.answer.figures import COUNTS, MONTHS
 from rag_pg.text import content_words, split_sentences
 from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
@@ -27,11 +27,14 @@ LEAST_WORDS = 4
 LEAST_OF_EDITIONS = 2  # where the documents have one title
 SHARED = 0.7  # share of a passage's words that the later edition of its document has as well
 
-_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _IN_A_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2])(?:[-_.]?([0-2]\d|3[01]))?)?(?!\d)"
 )
 _MONTH = "|".join(MONTHS)
+_FIGURE = re.compile(  # a day with its month is one, and so is a number in a word
+    rf"\d+(?:[.,]\d+)*(?:\.?\s+(?:{_MONTH})\b)?|\b(?:{_MONTH})\s+\d+|\b(?:{'|'.join(COUNTS)})\b",
+    re.IGNORECASE,
+)
 _OF_ITSELF = re.compile(
     r"\b(?:updated|effective|valid|revised|dated|published|as of|version|edition|date|stand"
     r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}?"
@@ -119,18 +122,22 @@ def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
 
 
 def _least(one: Hit | Citation, other: Hit | Citation) -> int:
-    same = one.title.casefold() == other.title.casefold() != ""
-    return LEAST_OF_EDITIONS if same else LEAST_WORDS
+    return LEAST_OF_EDITIONS if _are_editions(one, other) else LEAST_WORDS
+
+
+def _are_editions(one: Hit | Citation, other: Hit | Citation) -> bool:
+    """Whether two documents have one title, but for its figures."""
+    mine, theirs = (re.sub(r"[\W\d_]+", " ", _FIGURE.sub(" ", h.title)) for h in (one, other))
+    return mine.casefold() == theirs.casefold() and mine.strip() != ""
 
 
 def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     """Whether a sentence of another edition of a document, whose title has other figures alone, has
     most of the words of a sentence of it."""
-    titles = [re.sub(r"[\W\d_]+", " ", hit.title) for hit in (one, other)]
     first, again = (set(content_words(_FIGURE.sub(" ", text))) for text in (sentence, against))
     return (
         one.document_id != other.document_id
-        and titles[0] == titles[1] != ""
+        and _are_editions(one, other)
         and len(first) >= LEAST_WORDS
         and len(first & again) >= ALIKE * len(first)
     )

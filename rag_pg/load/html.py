@@ -243,7 +243,7 @@ def _without_site(title: str, content: Tag, names: list[str]) -> str:
 
 def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
     """Take out marks that only link to the place where they stand, lists of nothing but links to
-    other places of the page, and lines of links with bars between them."""
+    other places of the page, tables of one row of links, and lines of links with bars between."""
     ids = {str(tag.get(key)) for tag in soup.find_all(True) for key in ("id", "name")}
     inner = {
         id(link)
@@ -262,6 +262,12 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
         of_links = sum(len(link.get_text(strip=True)) for link in links)
         around = len(tag.get_text(strip=True)) - of_links
         if len(links) > 1 and around <= _AROUND_LINKS and all(id(link) in inner for link in links):
+            tag.decompose()
+    for tag in content.select("table:not(:has(table))"):
+        links = tag.find_all("a", href=True)
+        around = len(_words(tag)) - len(" ".join(map(_words, links)))
+        is_row = len(tag.select("tr")) == 1 and len(links) == len(tag.select("td, th"))
+        if is_row and len(links) > 1 and around <= _AROUND_LINKS:
             tag.decompose()
     for tag in content.select("p, div:not(:has(p, div, table, ul, ol, dl, pre))"):
         names = [_words(link) for link in tag.find_all("a", href=True)]

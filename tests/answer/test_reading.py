@@ -450,6 +450,28 @@ def test_a_later_sentence_of_an_item_is_read_behind_the_term_that_opens_it() -> 
     assert "**Default: 128.** [1]" in ask("What is the default backlog?", text).text
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("When does leave lapse?", "Leave lapses on 31 March.", "Leave lapses on 30 June."),
+        ("Wann verfällt Urlaub?", "Urlaub verfällt am 31. März.", "Urlaub verfällt am 30. Juni."),
+        (
+            "How many days may I work from home?",
+            "Up to two days may be worked from home.",
+            "Up to three days may be worked from home.",
+        ),
+    ],
+)
+def test_editions_contradict_by_days_of_a_month_and_numbers_in_words(
+    question: str, old: str, new: str
+) -> None:
+    first = hit(old, number=1, title="Rules (version 2, May 2022)")
+    later = replace(hit(new, number=2, title="Rules (version 3, September 2024)"), score=0.9)
+    got = ask(question, first, later)
+    assert got.text.startswith(f"Rules (version 3, September 2024)\n\n**{new}**")
+    assert "Older, of 2022-01-01" in got.text
+
+
 def test_the_newer_edition_is_first_though_it_says_more_unless_the_older_is_asked_for() -> None:
     old = hit("Hotels are paid up to 110 euros a night.", number=1, title="Expenses (2023)")
     new = hit(

@@ -278,6 +278,17 @@ def test_a_line_of_links_between_bars_is_a_menu() -> None:
     assert html_to_markdown(page)[1] == "# Ports\n\nThree are known: A, B and C."
 
 
+def test_a_table_of_one_row_of_links_is_a_menu() -> None:
+    cells = "".join(
+        f"<td><img alt='{n}' src='{n}.gif'><a href='{n}.html'>{n} page</a></td>"
+        for n in ("home", "map", "mail")
+    )
+    row = "<tr><td>Port</td><td><a href='a'>123</a></td></tr>"
+    kept = f"<table>{row}</table><table><tr>{cells}</tr>{row}</table>"
+    content = html_to_markdown(f"<p>Text</p><table><tr>{cells}</tr></table>{kept}")[1]
+    assert content.count("home page") == 1 and "| Port | 123 |" in content
+
+
 @pytest.mark.parametrize(
     "piece",
     ["<td>", "<li>", "<b>", "<dl><dt>", "<table>", "<tr><td>", "<a href='#x'><img alt=t></a>"],
