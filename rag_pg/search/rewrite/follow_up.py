@@ -6,7 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rag_pg.search.rewrite.words import FILLER, IMPERATIVES, OPENERS, POSSESSIVES, PRONOUNS
+from rag_pg.search.rewrite.words import (
+    FILLER,
+    IMPERATIVES,
+    OPENERS,
+    POSSESSIVES,
+    PRONOUNS,
+)
 from rag_pg.text import FUNCTION_WORDS, content_words
 from rag_pg.types import Message
 
@@ -18,7 +24,7 @@ TOPIC_LENGTH = 160  # characters of each
 FRAGMENT_WORDS = 9
 HAPPENS = frozenset(["happen", "happens", "happened", "passiert", "geschieht"])
 ENDING = HAPPENS | {"do", "does", "mean", "work", "works"}
-SKIPPED = FUNCTION_WORDS | FILLER | PRONOUNS | HAPPENS  # at the beginning of a topic
+SKIPPED = FUNCTION_WORDS | PRONOUNS | OPENERS | HAPPENS  # at the beginning of a topic
 
 _TOKENS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _OTHER_SCRIPTS = re.compile(r"[\u0590-\u1dff\u2e80-\uffef]")  # whose question words are not known
@@ -53,6 +59,7 @@ _NEW_TOPIC = re.compile(
     re.IGNORECASE,
 )
 _DEFINITE = re.compile(r"\W*what(?:'s|\s+(?:is|are|was|were|does|do))\s+the\s", re.IGNORECASE)
+_HOW_LONG = re.compile(r"^\W*(?:how|wie)\s+(?:long|often|far|soon|lange|oft|weit)\s", re.IGNORECASE)
 _DEFINITION = re.compile(
     r"^\W*(?:what(?:'s|\s+is|\s+are|\s+does)|who\s+is|was\s+(?:ist|sind)|qu'est-ce\s+que?|qué\s+(?:es|son)|что\s+такое)\s+",
     re.IGNORECASE,
@@ -144,12 +151,12 @@ def _asked(turn: str) -> str:
 
 def _topic(turn: str) -> str:
     """Return what a question asks about: itself without the words that only ask."""
-    parts = without_shift(_asked(turn)).rstrip(" ?.!？。").split()
-    while parts and _bare(parts[0]) in SKIPPED:
+    parts = _HOW_LONG.sub("", without_shift(_asked(turn))).strip(" ?.!¿¡？。").split()
+    while parts and (_bare(parts[0]) in SKIPPED or parts[0] in FILLER):  # Go, but not go, is a name
         parts = parts[1:]
-    while len(parts) > 1 and _bare(parts[-1]) in SKIPPED | ENDING:
+    while len(parts) > 1 and _bare(parts[-1]) in SKIPPED | FILLER | ENDING:
         parts = parts[:-1]
-    topic = " ".join(parts)
+    topic = " ".join(parts).strip(",;:")
     if len(topic) > TOPIC_LENGTH:
         topic = topic[:TOPIC_LENGTH].rsplit(" ", 1)[0]
     return topic

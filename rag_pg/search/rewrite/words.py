@@ -45,7 +45,7 @@ nenne zeige erkläre liste beschreibe explique donne montre explica muestra dime
 IMPERATIVES = frozenset(_IMPERATIVES.split())
 
 # They name no topic.
-_FILLER = "use using want need know please also just there thing things"
+_FILLER = "use using want need know get find go please also just there thing things"
 FILLER = frozenset(_FILLER.split())
 
 # They stand for the documents of a collection.

@@ -102,6 +102,24 @@ def test_rules_follow_a_chain_of_follow_ups_to_its_beginning() -> None:
     assert "test my application" in completed
 
 
+@pytest.mark.parametrize(
+    ("before", "topic"),
+    [
+        ("What happens when a worker dies?", "worker dies"),
+        ("Can I get a refund for a late train?", "refund for a late train"),
+        ("I want to know how to reset the router, please", "reset the router"),
+        ("How would I go about changing my bank details?", "changing my bank details"),
+        ("How often are backups made?", "backups made"),
+        ("Gibt es Rabatt für Studenten?", "Rabatt für Studenten"),
+        ("¿Cuánto cuesta el envío?", "cuesta el envío"),
+        ("What is Go?", "Go"),
+    ],
+)
+def test_what_only_asks_is_no_topic(before: str, topic: str) -> None:
+    asked = complete_question("And then?", [Message(role="user", content=before)])
+    assert asked == f"And then? ({topic})"
+
+
 def test_rules_stop_at_a_question_that_stands_alone() -> None:
     turns = [
         Message(role="user", content="How do I configure the colours of the editor?"),
