@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from rag_pg.threads import Threads
 from rag_pg.types import Answer, EvalQuery, Hits
 
 BATCH = 100
+# Notes on what a provider left out of that which a run measures.
+_LEFT_OUT = re.compile("(vector search|reranking) was skipped: |.+ failed: .+; answered by ", re.S)
 # What is wrong with every question of a run, and not with one of them.
 _OF_THE_RUN = (ProviderAuth, ModelUnavailable, SchemaMismatch, NotFound)
 
@@ -43,7 +46,9 @@ def run_set(
 ) -> EvalRun:
     """Ask each question of a set, record the results a batch at a time, and return the run.
 
-    A question that fails is recorded with its error, and the others are asked all the same.
+    A question that fails is recorded with its error, and the others are asked all the same. One
+    whose embedder, reranker or model failed is among them, though words or the documents' own text
+    answered it: a run measures its settings.
 
     Args:
         ask: a question to what rag.put_eval_results takes of it, and notes on what was degraded.
@@ -68,7 +73,8 @@ def run_set(
             results.append({"query_id": query.query_id, "error": str(found)})
         else:
             result, remarks = found
-            results.append({**result, "query_id": query.query_id})
+            error = next(filter(_LEFT_OUT.match, remarks), None)
+            results.append({**result, "query_id": query.query_id, "error": error})
             notes.update(remarks)
         if len(results) == BATCH or done == len(queries):
             EvalStatements(database).put_eval_results(run_id, results)

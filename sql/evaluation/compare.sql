@@ -254,7 +254,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM rag._require_same_set(run_a, run_b);
+    PERFORM rag._require_same_set(run_a, run_b), rag._check_metrics(ARRAY[compare_queries.metric]);
     RETURN QUERY
     SELECT p.query_id, q.question, p.category, p.of_a, p.of_b, p.of_b - p.of_a, p.missing_a,
            p.missing_b
@@ -301,7 +301,8 @@ BEGIN
     END IF;
     PERFORM rag._check_range('permutations', compare_runs.permutations, 100, 1000000),
         rag._check_range('significance', compare_runs.significance, 0, 0.5),
-        rag._adjust_p_values('{}', compare_runs.correction), rag._require_same_set(run_a, run_b);
+        rag._adjust_p_values('{}', compare_runs.correction), rag._require_same_set(run_a, run_b),
+        rag._check_metrics(compare_runs.metrics);
     RETURN QUERY
     WITH paired AS MATERIALIZED (
         SELECT p.*, p.of_a IS NOT NULL AND p.of_b IS NOT NULL AS both

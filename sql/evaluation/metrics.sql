@@ -73,6 +73,32 @@ Circle: application, Evaluation.
 SELECT * FROM rag.query_metrics(1)$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_metrics(metrics text[])
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    known CONSTANT text[] := '{recall,precision,hit_rate,mrr,map,ndcg,context_precision,'
+        'context_recall,assertion_pass_rate,answer_contained,answer_f1,citation_recall,'
+        'citation_precision,abstention,seconds,tokens,cost}';
+    _metric text;
+BEGIN
+    FOREACH _metric IN ARRAY coalesce(nullif(metrics, '{}'), '{NULL}') LOOP
+        IF _metric IS NULL OR _metric <> ALL (known) AND NOT starts_with(_metric, 'judge:') THEN
+            RAISE EXCEPTION 'there is no metric %',
+                coalesce(quote_literal(left(_metric, 100)), 'NULL')
+            USING ERRCODE = 'RG004', HINT = format('use %s or judge:<name>',
+                array_to_string(known, ', '));
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_metrics IS
+$$Error RG004 for names that rag.query_metrics never gives, and for none.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._auroc(scores double precision[], positive boolean[])
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -424,6 +424,10 @@ BEGIN
     END IF;
     PERFORM rag._require_measured(_unmeasured, format('run %s against %s', _run.run_id,
         _baseline.run_id));
+    IF jsonb_path_exists(_details,
+        '$[*] ? (@.passed == true && @.category == null && @.detectable == null)') THEN
+        PERFORM rag._require_whole_run(_run, true);  -- failures of so few fail no test
+    END IF;
     PERFORM rag._record_gate_check(_id, format('run %s against %s', _run.run_id,
         _baseline.run_id), CASE WHEN jsonb_path_exists(_details, '$[*] ? (@.passed == false)')
             THEN 'failed' ELSE 'passed' END, _details);
@@ -448,7 +452,7 @@ rag.test_regression; worst: the questions that lost most.
 
 A question that the run failed on counts as 0. Error RG007 where the two are of different documents
 or questions: the baseline has to be measured anew; where a question of the set was not asked, or
-the baseline failed on one; and where no question of both has the metric of a gate. Error RG002
-without a gate or a baseline.
+the baseline failed on one, or the run did and the questions are too few to show a loss; and where
+no question of both has the metric of a gate. Error RG002 without a gate or a baseline.
 Circle: application, Evaluation.
 SELECT * FROM rag.check_gates(4, 3)$$;

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fakes import Call, ScriptedLLM
+from fakes import Call, ScriptedLLM, WordReranker
 
-from rag_pg import InvalidInput, NotFound, ProviderAuth, ProviderError, Rag
+from rag_pg import InvalidInput, NotFound, NotReady, ProviderAuth, ProviderError, Rag
 from rag_pg.client.collection import Collection
 from rag_pg.evaluation.types import EvalMetric
 from rag_pg.providers import LLMReranker
@@ -75,6 +75,36 @@ def test_a_search_that_asks_a_model_costs_its_list_price(
         assert found["tokens"].value == 3 * 12
         assert ("cost" in found) == (cost is not None)
         assert cost is None or found["cost"].value == pytest.approx(cost)
+
+
+def refuse(*_: Any) -> Any:
+    raise ProviderError("503 the provider is down")
+
+
+@pytest.mark.parametrize("down", ["embedder", "reranker", "model"])
+def test_what_a_provider_left_out_is_a_question_that_failed(
+    rag: Rag, docs: Collection, down: str
+) -> None:
+    kind, right, metric = "search", {}, "recall"
+    wrong: dict[str, Any] = {"rerank": WordReranker(refuse)} if down == "reranker" else {}
+    if down == "model":
+        kind, right, metric = "ask", {"llm": "extractive"}, "answer_contained"
+        wrong = {"llm": ScriptedLLM(refuse)}
+    embedder: Any = rag.embedder("hash:32")
+    if down == "embedder":
+        embedder.fail = refuse
+    run = docs.evaluation.run("set", kind=kind, **wrong)
+    assert run.errors == run.queries == 3
+    assert figures(rag, run.run_id)[metric].value == 0
+    with pytest.raises(NotReady, match="failed on 3 of 3 questions: q1: .*503"):
+        rag.evaluation.runs.set_baseline(run.run_id)
+    embedder.fail = lambda texts: None
+    whole = docs.evaluation.run("set", kind=kind, **right)
+    assert whole.errors == 0
+    rag.evaluation.runs.set_baseline(whole.run_id)
+    docs.evaluation.gates.set("set", metric=metric)
+    with pytest.raises(NotReady, match="failed on 3 of 3 questions"):
+        docs.evaluation.gates.check(run.run_id)  # two questions cannot fail a test
 
 
 def test_answers_are_measured_too(rag: Rag, docs: Collection) -> None:

@@ -151,6 +151,23 @@ def test_p_values_are_corrected_as_holm_and_bonferroni_say(connection: Connectio
     assert row[2] == [0.01, 0.9]
 
 
+@pytest.mark.parametrize("metrics", [["ndcg", "ndgc"], ["ndcg", None], [], None, ["judge"]])
+def test_a_metric_that_there_is_none_of_is_no_empty_comparison(
+    connection: Connection, metrics: list[str | None] | None
+) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    connection.execute("""SELECT rag.put_eval_queries('set', '[{"question": "?"}]')""")
+    connection.execute("SELECT rag.start_eval_run('set', 'docs')")
+    wrong = metrics[-1] if metrics else None
+    named = f"there is no metric {'NULL' if wrong is None else repr(wrong)}"
+    with pytest.raises(psycopg.Error, match=named) as raised:
+        connection.execute("SELECT * FROM rag.compare_runs(1, 1, %s::text[])", [metrics])
+    assert raised.value.sqlstate == "RG004"
+    for function in ("rag.compare_queries", "rag.test_regression"):
+        with pytest.raises(psycopg.Error, match=named):
+            connection.execute(f"SELECT * FROM {function}(1, 1, %s)".encode(), [wrong])
+
+
 def test_runs_are_compared_by_question_and_by_category(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
     for name in ("good", "bad"):
