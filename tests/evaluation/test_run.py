@@ -85,7 +85,8 @@ def refuse(*_: Any) -> Any:
 def test_what_a_provider_left_out_is_a_question_that_failed(
     rag: Rag, docs: Collection, down: str
 ) -> None:
-    kind, right, metric = "search", {}, "recall"
+    right: dict[str, Any] = {}
+    kind, metric = "search", "recall"
     wrong: dict[str, Any] = {"rerank": WordReranker(refuse)} if down == "reranker" else {}
     if down == "model":
         kind, right, metric = "ask", {"llm": "extractive"}, "answer_contained"
