@@ -283,7 +283,7 @@ def _show_passage(
 def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -> int:
     """Return the sentence that answers: behind one that asks or is a heading in bold, and in the
     place of a table's head, or of what introduces a table or list, the row or item with the most of
-    the question's words; how something is done, all items say."""
+    the question's words, of such the nearest; how something is done, all items say."""
     last = len(c.sentences) - 1
     while position < last and (
         c.shown[position].endswith(("?", "？", "؟"))
@@ -298,7 +298,10 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     asked = content_words(question)
     own = [position, *block.starts]
     has = [{a for a in asked if any(same_word(a, w) for w in words(c.shown[at]))} for at in own]
-    best = max(range(1, len(own)), key=lambda n: (len(has[n] - has[0]), len(has[n]), -n))
+    best = max(
+        range(1, len(own)),
+        key=lambda n: (len(has[n] - has[0]), len(has[n]), c.scores[own[n]], -n),
+    )
     return own[best] if not leads or has[best] - has[0] else position
 
 

@@ -94,8 +94,8 @@ class Evidence:
     (has_parts), each with a passage of its own; similarity: the best of any sentence; coverage: the
     best share of the question's words in one that answers; unknown: the share of words that
     the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
-    whether there are any. reranker: the name of that which decides, "": none; margins: of its best score to that of
-    text about something else, and of the first passage's to the second's."""
+    whether there are any. reranker: the name of that which decides, "": none; margins: of its best
+    score to that of text about something else, and of the first passage's to the second's."""
 
     candidates: Sequence[Candidate]
     answering: Sequence[Candidate]
@@ -215,11 +215,13 @@ def _compared(
     hit: Hit, sentences: Sequence[Sentence], shown: Sequence[str], above: Sequence[str]
 ) -> list[str]:
     """What each sentence is compared by: the question that it answers, where one stands before or
-    above it, else it under its heading; of a row of a table the cells behind the names of their
-    columns, of a later sentence of an item that behind the term that opens it."""
+    right above it (not in a hit that goes on with a section), else it under its heading; of a row
+    of a table the cells behind the names of their columns, of a later sentence of an item that
+    behind the term that opens it."""
     last = (heading_path(hit) or [""])[-1]
     tables = [t for t in find_tables(hit.content, sentences) if t.is_headed]
     rows = {at: t.row(n) for t in tables for n, at in enumerate(t.rows)}
+    goes_on = bool(hit.heading) and not hit.content[: sentences[0].start].strip()
     found: list[str] = []
     term = ""
     for at, text in enumerate(shown):
@@ -230,7 +232,8 @@ def _compared(
             term = match[0] if match else ""
         elif term:
             text = f"{term} {text}"
-        before = heading if at == 0 or above[at] != above[at - 1] else shown[at - 1]
+        begins = not goes_on if at == 0 else above[at] != above[at - 1]
+        before = heading if begins else shown[at - 1] if at else ""
         if _asks(before) and not _asks(text):
             found.append(before)
         else:

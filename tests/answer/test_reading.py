@@ -472,6 +472,27 @@ def test_editions_contradict_by_days_of_a_month_and_numbers_in_words(
     assert "Older, of 2022-01-01" in got.text
 
 
+def test_a_hit_that_goes_on_with_a_section_does_not_begin_with_what_the_heading_asks() -> None:
+    heading = "How do I back up several servers?"
+    begins = f"## {heading}\n\nLocks are taken by the clerk. Paper is cheap."
+    goes_on = "Locks are taken by the clerk. Several servers you back up at night."
+    shown = [
+        ask("How do I back up servers?", hit(text, number=1, title="Manual", heading=heading))
+        for text in (begins, goes_on)
+    ]
+    assert "**Locks are taken by the clerk.** [1]" in shown[0].text
+    assert "**Several servers you back up at night.** [1]" in shown[1].text
+    assert "**Locks" not in shown[1].text
+
+
+def test_of_rows_with_as_many_words_the_nearest_answers() -> None:
+    table = (
+        "| Room | Seats | Screen |\n| --- | --- | --- |\n| Heron | 6 | yes |\n| Plover | 4 | no |"
+    )
+    page = hit(f"# Rooms\n\n{table}", number=1, title="Rooms")
+    assert "**Plover**" in ask("Which room has no screen?", page).text
+
+
 def test_the_newer_edition_is_first_though_it_says_more_unless_the_older_is_asked_for() -> None:
     old = hit("Hotels are paid up to 110 euros a night.", number=1, title="Expenses (2023)")
     new = hit(
