@@ -1,4 +1,5 @@
-"""Make sql/text/ordinary_words/*.bloom: the ordinary words of languages, from wordfreq's lists.
+"""Make sql/text/ordinary_words/*.bloom: the ordinary words of languages, from wordfreq's lists, and
+rag_pg/answer/common_words.txt, the most frequent of a few, a line each.
 
     pip install wordfreq==3.1.1
     python scripts/ordinary_words.py
@@ -23,7 +24,7 @@ from math import inf
 from pathlib import Path
 from unicodedata import normalize
 
-from wordfreq import get_frequency_dict
+from wordfreq import get_frequency_dict, top_n_list
 
 FOLDER = Path(__file__).parents[1] / "sql" / "text" / "ordinary_words"
 LANGUAGES = {
@@ -34,6 +35,8 @@ LANGUAGES = {
     "turkish": "tr",
 }  # fmt: skip
 MOST_WORDS = 64_000
+COMMON = Path(__file__).parents[1] / "rag_pg" / "answer" / "common_words.txt"
+MOST_COMMON, OF_COMMON = 3_000, ("en", "de", "fr", "es", "it", "pt")
 BITS_OF_A_WORD, BITS_SET = 10, 7
 # How many times as frequent as its error a word is: where an accent was left out (which in Greek
 # is never right), where letters are exchanged, and where one is lost, added or changed. In a short
@@ -49,6 +52,8 @@ def main() -> None:
         words = list(islice(ordinary(get_frequency_dict(code)), MOST_WORDS))
         (FOLDER / f"{language}.bloom").write_bytes(bloom(words))
         print(f"{language}: {len(words)} words, down to {words[-1]}")
+    lines = (" ".join(w for w in top_n_list(of, MOST_COMMON) if w.isalpha()) for of in OF_COMMON)
+    COMMON.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def ordinary(frequencies: Mapping[str, float]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
+from rag_pg.answer.strange import strange_words
 from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words
@@ -100,6 +101,8 @@ def is_refuted(
     results = [source.text for source in sources if source.by_tool]
     words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
     if find_veto(claim, texts, question, words_known, results):
+        return True
+    if not is_cited and strange_words(claim, words_known):
         return True
     return verdict is None and is_about_else(claim, texts, words_known, is_cited=is_cited)
 

@@ -16,7 +16,7 @@ from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
-from rag_pg.text import Sentence, content_words, is_function_word, same_word, split_sentences, words
+from rag_pg.text import Sentence, content_words, has_word, is_function_word, split_sentences, words
 
 ENOUGH_WORDS = 0.5  # of a statement's content words, in the best sentences of a source
 ENOUGH_MEANING = 0.5  # see `compare_meaning`
@@ -158,8 +158,7 @@ def _quote(passage: str, sentence: Sentence) -> str:
 def _share(asked: Sequence[str], text: str) -> float:
     if not asked:
         return 0.0
-    own = set(words(text))
-    return sum(w in own or any(same_word(w, o) for o in own) for w in asked) / len(asked)
+    return sum(has_word(text, word) for word in asked) / len(asked)
 
 
 def _meaning(

@@ -110,7 +110,7 @@ def _follows(rank: int, of: int) -> bool:
         return rank == of
     if _FEW in (rank, of):
         return rank == of or (rank == _SOME and of == _FEW)
-    return rank >= of
+    return rank == of if of == _ALL else rank >= of
 
 
 def _quantified(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -120,7 +120,7 @@ def _quantified(text: str) -> Iterator[tuple[int, list[str]]]:
         before = found[at - 1] if at else ""
         if rank is None or before in ("the", "at", "am"):
             continue  # the most common
-        behind = [w for w in found[at + 1 : at + 2 + _NOUN] if not is_function_word(w)][:_NOUN]
+        behind = [w for w in found[at + 1 : at + 2 + 2 * _NOUN] if not is_function_word(w)][:_NOUN]
         if rank == _NONE and behind and behind[0].endswith(("er", "less", "more")):
             continue  # no later than
         if before in _NOT:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from rag_pg.text import is_function_word, same_word, words
 
@@ -169,7 +170,8 @@ def _in_word(word: str) -> int | None:
     return None if word in _SEVERAL else _SPELLED.get(word)
 
 
-def figures_of(source: str) -> set[Decimal]:
+@lru_cache(1024)
+def figures_of(source: str) -> frozenset[Decimal]:
     """Return the numbers of a text, in each notation that it may have them in."""
     found = {Decimal(_ungrouped(match[0])) for match in _POINTS.finditer(source)}
     found |= {Decimal(f"{match[1]}.{match[2]}") for match in _COMMA.finditer(source)}
@@ -184,7 +186,7 @@ def figures_of(source: str) -> set[Decimal]:
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))
-    return found
+    return frozenset(found)
 
 
 def _elliptic(source: str, unit: str) -> set[Decimal]:
@@ -213,14 +215,15 @@ def _ungrouped(written: str) -> str:
     return written.replace(".", "")
 
 
-def _has(written: str, value: Decimal, values: set[Decimal]) -> bool:
+def _has(written: str, value: Decimal, values: Collection[Decimal]) -> bool:
     if value in values or (_POINTS.fullmatch(written) and Decimal(_ungrouped(written)) in values):
         return True
     is_rough = len(_ungrouped(written).strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
     return is_rough and _is_known(value, values)
 
 
-def counted_figures(text: str) -> list[tuple[str, Decimal, str]]:
+@lru_cache(1024)
+def counted_figures(text: str) -> Sequence[tuple[str, Decimal, str]]:
     """Return the numbers of a text as they are written, their values and what they are numbers of:
     the word behind them, or behind the next of a row of them, "" for none that says something."""
     found: list[tuple[str, Decimal, str]] = []
@@ -236,10 +239,11 @@ def counted_figures(text: str) -> list[tuple[str, Decimal, str]]:
             unit = ""
         found.append((text[begin:stop], value, unit))
         later, start = unit, begin
-    return found[::-1]
+    return tuple(found[::-1])
 
 
-def _numbers(text: str) -> list[tuple[int, int, Decimal]]:
+@lru_cache(1024)
+def _numbers(text: str) -> Sequence[tuple[int, int, Decimal]]:
     """Where the numbers of a text stand, in digits and in words, with their values."""
     text = _DATE.sub(r"\1 \2 ", text)
     found = [(m.start(), m.end(), _read(m[0])) for m in _WRITTEN.finditer(text)]
@@ -276,7 +280,7 @@ def _value(written: str) -> Decimal:
     return Decimal(_GROUPS.sub("", written))
 
 
-def _is_known(value: Decimal, values: set[Decimal]) -> bool:
+def _is_known(value: Decimal, values: Collection[Decimal]) -> bool:
     if value in values:
         return True
     exponent = value.as_tuple().exponent

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from decimal import Decimal
+from itertools import combinations
 
 from rag_pg.answer.figures import counted_figures, figures_of, foreign_figures, number_in_word
 from rag_pg.text import is_function_word, words
@@ -21,6 +22,13 @@ _DIMENSIONS = """
 1 kb; 1000 mb; 1000000 gb; 1000000000 tb
 0 euro euros eur; 0 dollar dollars usd; 0 pound pounds gbp; 0 franc francs franken chf; 0 yen
 """  # noqa: E501
+_DIFFER = re.compile(
+    r"\b(?:less|fewer|more|\w+er than|difference|weniger|mehr|unterschied|moins|plus|différence"
+    r"|menos|más|diferencia)\b",
+    re.IGNORECASE,
+)
+_MOST = 12  # numbers of a text, with which others are computed
+_ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
 _EACH = re.compile(
     r"\b(?:per|an?|each|every|pro|je|jede[nrs]?|im|par|por|al|chaque|cada|tous les|alle)"
@@ -66,8 +74,9 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     """Return the numbers of a claim that a source does not have (see `foreign_figures`), and those
     that it has of another unit alone: 20 hours for 20 minutes.
 
-    What is the same when it is converted (2 weeks, 14 days) is none. Units of one dimension that
-    cannot be converted (euros, dollars) differ.
+    What is the same when it is converted (2 weeks, 14 days) is none, nor is the sum of others of
+    the claim. Units of one dimension that cannot be converted (euros, dollars) differ. A small
+    number in a word counts what a source lists, but not with a unit.
     """
     mine, there = [*_quantities(claim)], [*_quantities(source)]
     known = [*there, *_rates(source)]
@@ -76,14 +85,36 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
         return any(_is_same(one, quantity) for _, one in known)
 
     converted = {written.split()[0] for written, one in mine if is_there(one)}
+    given, figures = figures_of(results), figures_of(source)
     wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
-    given = figures_of(results)
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
         others = [one for _, one in there if one[:2] == (value, dimension)]
-        if others and not is_there(quantity) and value not in given:
+        is_new = not results and value not in figures
+        if (others or is_new) and not is_there(quantity) and value not in given:
             wrong.append(written)
-    return [*dict.fromkeys(wrong)]
+    computed = _computed(claim, source, figures) if wrong else ()
+    return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
+
+
+def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]:
+    """The numbers of a claim that are the sum of others in it which a source has, a number of the
+    source and unit as often as another in it says, or the difference of two of one unit there."""
+    counted = counted_figures(claim)[:_MOST]
+    known = [(value, unit) for _, value, unit in counted_figures(source)][:_MOST]
+    differences = {abs(a - b) for (a, one), (b, other) in combinations(known, 2) if one == other}
+    found: set[str] = set()
+    for written, value, unit in counted:
+        others = [(w, v) for w, v, _ in counted if w != written]
+        parts = [v for _, v in others if v in figures]
+        times = [w for w, v in others if v > 1 for b, of in known if of == unit and v * b == value]
+        if (
+            times
+            or (_DIFFER.search(claim) and value in differences)
+            or any(sum(some) == value for n in (2, 3) for some in combinations(parts, n))
+        ):
+            found |= {written, *times}
+    return found
 
 
 def is_measured_otherwise(claim: str, sentence: str) -> bool:
@@ -120,6 +151,10 @@ def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
         if name in _UNITS and _UNITS[name][0] == 0:
             _, size, of = _UNITS[name]
             yield match[0], (Decimal(number), 0, number * size, of)
+    for match in _ONE.finditer(text):
+        if (unit := _plain(match[1])) in _UNITS:
+            dimension, size, of = _UNITS[unit]
+            yield match[0], (Decimal(1), dimension, size, of)
     for word in words(text):
         if word in _OFTEN and word not in _NIGHTS:
             _, size, of = _UNITS[_OFTEN[word]]

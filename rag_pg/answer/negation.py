@@ -32,11 +32,12 @@ _ONLY = re.compile(
     r"|andere\w*|autres?|otr[oa]s?)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(
+CLAUSE = re.compile(
     r"[,;:()—–]\s+|(?<!\ball)\s+(?:and|or|but|while|whereas|because|if|when|und|oder|aber|sondern|weil|wenn|et"
     r"|ou|mais|car|si|y|o|pero|sino|porque)\s+",
     re.IGNORECASE,
 )
+_IF = re.compile(r"\s*(?:if|when|wenn|falls|si|cuando|quand)\s", re.IGNORECASE)  # it denies nothing
 _DIRECTIONS = frozenset(
     words("rise rises rising rose fall falls falling fell drop drops dropping increase increases")
     + words("decrease decreases steigt steigen sinkt sinken fällt fallen monte baisse sube baja")
@@ -85,18 +86,25 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         before: what stands before the sentence, whose words it may mean by a pronoun.
     """
     claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
+    clauses = CLAUSE.split(without_particle(claim))
+    there = _count(sentence)
+    same = max(
+        _common(_content(one), sentence) * (_count(one) == there > 0) for one in clauses
+    )  # what says the same in another clause is not denied in this one
     return any(
         _denies(clause, sentence, before)
         if len(_content(clause)) > 1
         else _denies_in_its_words(clause, sentence)
-        for clause in _CLAUSE.split(without_particle(claim))
+        for clause in clauses
+        if not (_IF.match(clause) and _count(clause))
+        and (not same or _count(clause) == there or _common(_content(clause), sentence) > same)
     )
 
 
 def _denies_in_its_words(clause: str, sentence: str) -> bool:
     """Whether a part of a sentence has all the words of a short clause ("they are encrypted"), with
     a negation in one of them alone."""
-    parts = _CLAUSE.split(sentence)
+    parts = CLAUSE.split(sentence)
     return bool(_content(clause)) and any(
         words(_NEGATION.sub(" ", clause)) == words(_NEGATION.sub(" ", part))
         and _count(clause) + _count(part) == 1
@@ -107,7 +115,7 @@ def _denies_in_its_words(clause: str, sentence: str) -> bool:
 def _denies(clause: str, sentence: str, before: str) -> bool:
     """Whether a clause says the opposite of what a sentence says, turned an odd number of times."""
     mine = _content(clause)
-    parts = [part for part in _CLAUSE.split(sentence) if _common(mine, part)]
+    parts = [part for part in CLAUSE.split(sentence) if _common(mine, part)]
     most = max((_common(mine, part) for part in parts), default=0)
     nearest = [part for part in parts if _common(mine, part) == most]
     is_only = any(map(_ONLY.search, [clause, *nearest]))
@@ -144,7 +152,7 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     ):
         opposite = None  # an hour after it is mixed, before salt is added
     if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
-        opposite = None  # the same, said twice
+        opposite = None  # the same, same twice
     return negates ^ (opposite is not None) ^ turned
 
 
@@ -184,7 +192,7 @@ def _opposite(clause: str, part: str, sentence: str) -> tuple[str, str] | None:
     found = find_opposite(clause, part)
     if found is None or _NEGATION.search(" ".join(found)):
         return None
-    for other in _CLAUSE.split(sentence):
+    for other in CLAUSE.split(sentence):
         there = _content(other)
         at = next((n for n, word in enumerate(there) if same_word(found[0], word)), None)
         if other != part and at is not None and all(_has(_content(clause), w) for w in there[:at]):
@@ -199,7 +207,7 @@ def _count(text: str) -> int:
 def _denied(text: str) -> list[str]:
     """The words that the negations of a text stand before, in the last place behind."""
     found: list[str] = []
-    for clause in _CLAUSE.split(_NONE.sub(" ", text)):
+    for clause in CLAUSE.split(_NONE.sub(" ", text)):
         for negation in _NEGATION.finditer(clause):
             behind = [
                 word for word in _content(clause[negation.end() :]) if not word.endswith("ly")

@@ -10,6 +10,10 @@ from rag_pg.text import is_function_word, same_word, words
 
 _TOKEN = re.compile(r"\w+(?:[.,:]\d+|['’-]\w+)*")
 _ARTICLES = frozenset(words("the a an le la les l un une el los las"))
+_MODALS = frozenset(
+    words("peut peuvent doit doivent kann können darf dürfen muss müssen puede pueden debe deben")
+)
+_THEN = frozenset(words("then afterwards dann danach ensuite puis luego después"))
 _CASES = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
@@ -37,7 +41,7 @@ class _Word:
 
     @property
     def tells(self) -> bool:
-        return not is_function_word(self.text) and self.text not in _AND
+        return self.text in _THEN or not (is_function_word(self.text) or self.text in _AND)
 
 
 def swaps(claim: str, sentence: str) -> bool:
@@ -119,7 +123,7 @@ def _read(text: str) -> list[_Word]:
         listed = listed or "," in text[stop : match.start()]
         stop = match.end()
         for word in words(match[0]):
-            if word in _ARTICLES:
+            if word in _ARTICLES or word in _MODALS:
                 continue
             found.append(_Word(word, listed or bool(found and found[-1].text in _AND)))
             listed = False

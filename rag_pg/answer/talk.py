@@ -81,7 +81,7 @@ is are was were be has have had can will must does do ist sind war hat haben kan
 """
 _NOTHING = re.compile(r"\b(?:nothing|nichts|rien|nada|niente|ничего)\b", re.IGNORECASE)
 _FIRST_PERSON, _VERBS = frozenset(_PERSONS.split()), frozenset(_AUXILIARIES.split())
-_ENDINGS = ("s", "es", "ed", "d", "ing", "n", "en", "e", "t")
+ENDINGS = ("s", "es", "ed", "d", "ing", "n", "en", "e", "t")
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?")
 _BREAK = re.compile(
     r"[;—–]\s*|,?\s+(?=(?:but|however|though|although|while|whereas|aber|jedoch|sondern|obwohl|mais"
@@ -123,7 +123,8 @@ class Talk:
         if statement.is_label:
             is_sentence = not _VERBS.isdisjoint(text.casefold().split())
             return len(strange) <= (0 if is_sentence else MOST_OF_A_LABEL)
-        speaks = any(token.casefold() in _FIRST_PERSON for token in _TOKEN.findall(text))
+        spoken = {token.casefold() for token in _TOKEN.findall(text)} - self._known
+        speaks = not statement.numbers and not spoken.isdisjoint(_FIRST_PERSON)
         if statement.leads_in:
             return len(strange) <= 1
         return speaks and not strange and not is_negated(text)
@@ -160,7 +161,7 @@ def is_of_speech(word: str) -> bool:
 
 def _is_one_of(word: str, known: Collection[str]) -> bool:
     return word in known or any(
-        word[:-size] in known and word[-size:] in _ENDINGS for size in (1, 2, 3)
+        word[:-size] in known and word[-size:] in ENDINGS for size in (1, 2, 3)
     )
 
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Sequence
 
 from rag_pg.answer.exchanged import is_exchanged
-from rag_pg.answer.figures import figures_of, is_number
+from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
-from rag_pg.answer.negation import contradicts, is_negated
+from rag_pg.answer.near_copy import leaves_out_condition, puts_another
+from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
 from rag_pg.answer.rows import is_of_another_row
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import content_words, is_function_word, same_word, split_sentences, words
+from rag_pg.text import content_words, has_word, is_function_word, same_word, split_sentences, words
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„«(*_]*$")
@@ -22,6 +23,7 @@ _GERMAN = frozenset(words("der die das und ist nicht ein eine den dem im zu von 
 _EQUAL = 0.1  # of a statement's words, by which sentences are equally near
 _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
+_COPY = 0.9  # of a clause's words without its figures, that a sentence says it by
 _TELLING = 10  # a figure from which on it is no accident that the sources have it
 _FEW = 1 / 3  # of the words of a statement that cites nothing, which its sources have
 _BACK = re.compile(  # what means a sentence before
@@ -61,7 +63,13 @@ def find_veto(
         (not results and is_measured_otherwise(claim, sentence))
         or is_exchanged(claim, sentence)
         or swaps(claim, sentence)
-        for sentence, _ in near
+        or leaves_out_condition(claim, sentence, before, question)
+        or puts_another(claim, sentence, known, question)
+        for sentence, before in near
+    ):
+        return "the source says it of something else"
+    if not results and any(
+        _has_figure_of_another(clause, sources) for clause in CLAUSE.split(claim)
     ):
         return "the source says it of something else"
     if not results and any(is_of_another_row(claim, source) for source in sources):
@@ -79,7 +87,7 @@ def is_about_else(
         is_else = not any(_has(known, word) for word in stated)
     else:
         stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
-        shared = (sum(_has(own, word) for word in stated) for own in map(words, sources))
+        shared = (sum(has_word(source, word) for word in stated) for source in sources)
         is_else = max(shared, default=0) <= len(stated) * _FEW
     if len(stated) < _LEAST or not is_else:
         return False
@@ -123,8 +131,7 @@ def _share_of_capitals(text: str) -> float:
 def _about(claim: str, sources: Sequence[str]) -> list[str]:
     """The sources that have enough of a claim's words for its figures to come from them."""
     stated = [w for w in content_words(claim) if not is_function_word(w) and not is_number(w)]
-    own = [set(words(source)) for source in sources]
-    shares = [sum(_has(known, word) for word in stated) for known in own]
+    shares = [sum(has_word(source, word) for word in stated) for source in sources]
     least = max(shares, default=0) * _HALF
     return [source for source, share in zip(sources, shares, strict=True) if share >= least]
 
@@ -136,13 +143,38 @@ def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
     for source in sources:
         before = ""
         for sentence in split_sentences(source):
-            here, around = set(words(sentence.text)), set(words(before))
-            alone = sum(_has(here, word) for word in stated)
-            more = sum(_has(around, word) for word in stated if not _has(here, word))
+            missing = [word for word in stated if not has_word(sentence.text, word)]
+            alone = len(stated) - len(missing)
+            more = sum(has_word(before, word) for word in missing)
             found.append(((alone + more / 2) / max(1, len(stated)), sentence.text, before))
             before = sentence.text
     most = max((share for share, _, _ in found), default=0.0)
     return [(one, before) for share, one, before in found if share and share >= most - _EQUAL]
+
+
+def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
+    """Whether all that says most of a clause has other figures of its units, and not its own."""
+    told = {figure for source in sources for figure in figures_of(source)}
+    counted = [one for one in counted_figures(clause) if one[2] and one[1] in told]
+    plain = clause
+    for written, _, _ in counted:
+        plain = plain.replace(written, " ", 1)
+    stated = [word for word in content_words(plain) if not is_function_word(word)]
+    if not counted or len(stated) < _LEAST:
+        return False
+    near = [
+        sentence
+        for sentence, _ in _nearest(plain, sources)
+        if sum(has_word(sentence, word) for word in stated) >= len(stated) * _COPY
+    ]
+    return bool(near) and any(
+        all(
+            value not in figures_of(sentence)
+            and any(of and same_word(unit, of) for _, _, of in counted_figures(sentence))
+            for sentence in near
+        )
+        for _, value, unit in counted
+    )
 
 
 def _has(known: Collection[str], word: str) -> bool:

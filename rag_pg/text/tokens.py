@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(f"([{_CJK}]+)|[^\\W_{_CJK}]+")
@@ -79,6 +80,19 @@ def same_word(one: str, other: str) -> bool:
     longer = max(len(one), len(other))
     need = max(4, -(-longer * 6 // 10))
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
+
+
+def has_word(text: str, word: str) -> bool:
+    """Whether a text has a form of a word in small letters without accents, see `same_word`."""
+    return any(same_word(word, own) for own in _by_beginning(text).get(word[:4], ()))
+
+
+@lru_cache(1024)
+def _by_beginning(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(words(text)):
+        found.setdefault(word[:4], []).append(word)
+    return found
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:

@@ -92,6 +92,43 @@ def veto(claim: str, source: str) -> str:
         ("Rinse it during meals.", "Rinse it while meals last.", "Rinse it after meals."),
         ("| Hall | Seats | Rent |\n|---|---|---|\n| Elm | 40 | 90 |\n| Oak | 75 | 160 |",
          "Elm has 40 seats, Oak has 75.", "Elm costs 160."),
+        ("The pool opens in winter if the lifeguard is there.",
+         "If the lifeguard is there, the pool opens in winter.", "The pool opens in winter."),
+        ("Boats must not leave without a permit from the harbour office.",
+         "Without a permit from the harbour office, boats must not leave.",
+         "Boats must not leave."),
+        ("Der Schlüssel wird ausgegeben, sofern ein Ausweis vorliegt.",
+         "Liegt ein Ausweis vor, wird der Schlüssel ausgegeben.",
+         "Der Schlüssel wird ausgegeben."),
+        ("Le dépôt est rendu si la chambre est propre.",
+         "Si la chambre est propre, le dépôt est rendu.", "Le dépôt est rendu."),
+        ("Open the tap slowly and close it when the tub is full.", "Open the tap slowly.",
+         "Close the tap slowly."),
+        ("Wardens may open the gate before dawn. Hikers sleep in the hut.",
+         "The gate may be opened before dawn by wardens.", "Hikers may open the gate before dawn."),
+        ("Der Dienstplan wird von der Schichtleitung geschrieben.",
+         "Die Schichtleitung schreibt den Dienstplan.",
+         "Der Dienstplan wird von der Werkleitung geschrieben."),
+        ("A restart erases all entries.", "All entries are erased by a restart.",
+         "A restart erases some entries."),
+        ("The short walk takes 40 minutes. The long walk takes 95 minutes.",
+         "The long walk takes 95 minutes, the short one 40.", "The short walk takes 95 minutes."),
+        ("Call the porter and then the owner.", "First call the porter, then the owner.",
+         "Call the owner and then the porter."),
+        ("Sie proben im Saal.", "Im Saal proben sie.", "Sie proben seit zehn Jahren im Saal."),
+        ("Roast it for 25 minutes, then for another 20 without foil.",
+         "Roast it for 45 minutes: 25 with foil and 20 without.", "Roast it for 45 minutes."),
+        ("A bed costs 40 euros a night.", "Three nights in a bed cost 120 euros.",
+         "Three nights in a bed cost 130 euros."),
+        ("The tent holds 6 litres more. Elm holds 11 litres, Oak 9 litres.",
+         "Elm holds 2 litres more than Oak.", "Elm holds 4 litres more than Oak."),
+        ("The link works for one hour.", "The link works for 60 minutes.",
+         "The link works for 90 minutes."),
+        ("Drain the tank every day. Dirty water rusts the wall.",
+         "If the tank is not drained, the wall rusts, so drain it every day.",
+         "Do not drain the tank every day."),
+        ("Dogs are allowed with a permit. Small cats need no permit.",
+         "A permit is needed for dogs, but not for small cats.", "Small cats need a permit."),
     ],
 )  # fmt: skip
 def test_one_word_of_a_closed_class_tells_a_copy_from_its_source(
@@ -111,6 +148,17 @@ def test_units_of_one_dimension_that_cannot_be_converted_differ() -> None:
     assert foreign_measures("It costs 5 dollars.", "It costs 5 euros.") == ["5 dollars"]
     assert foreign_measures("It costs 5 euros.", "It costs 5 euros, or 5 dollars.") == []
     assert foreign_measures("12 months", "one year is a year, every year") == []
+
+
+def test_what_is_asked_under_a_condition_may_be_answered_without_it() -> None:
+    source = "The rent may be cut if the heating fails."
+    for question, told in (("What if the heating fails?", ""), ("What of the rent?", "else")):
+        assert told in find_veto("The rent may be cut.", [source], question, {*words(source)})
+
+
+def test_another_word_for_what_was_spoken_of_before_is_no_other_thing() -> None:
+    source = "The kettle is loud. The device turns off after 40 minutes."
+    assert veto("The kettle turns off after 40 minutes.", source) == ""
 
 
 def test_members_of_a_list_and_what_is_mutual_may_change_places() -> None:

@@ -1,0 +1,115 @@
+"""What a near copy of a sentence leaves out, or has in the place of something else: "Pets are
+allowed" where they are if the owner agrees, "Children pay" where adults do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from rag_pg.answer.negation import CLAUSE, is_negated
+from rag_pg.answer.strange import is_common, is_known
+from rag_pg.answer.talk import is_of_speech
+from rag_pg.text import is_function_word, same_word, words
+
+_NEAR = 0.75  # of the words of each, that the other has
+_HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
+_SAME = 4  # words that a copy shares with its sentence, with those that say nothing
+_MOST = 2  # words in another's place
+_HEAD = 5  # letters at the end of two compounds of one head
+_IF = re.compile(
+    r"(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )(?<!as )\b(?:if|unless|when"
+    r"|provided|(?:as|so) long as|except|once(?! (?:an?|per|every|in|or)\b)|quand|lorsque|cuando"
+    r"|wenn|falls|sofern|solange|es sei denn|außer|vorausgesetzt|sauf|à condition|à moins|tant que"
+    r"|s['’]il|si"
+    r"|siempre que|a menos que|salvo|excepto|previ[oa])\b",
+    re.IGNORECASE,
+)
+_NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
+_BEFORE = frozenset(
+    words("of by for with from to in on at and or an each every any only von vom bei für mit zu")
+    + words(
+        "zur zum und oder ein eine einer einem jede jeder nur de des du par pour avec et ou un une"
+    )
+    + words("del por para con una cada solo")
+)
+_ARTICLES = frozenset(words("the an der die das den le la les el los las your ihr votre su"))
+
+
+def leaves_out_condition(claim: str, sentence: str, before: str, question: str) -> bool:
+    """Whether a claim is what a sentence says under a condition, without it."""
+    marker = _IF.search(sentence)
+    if marker is None and is_negated(sentence):
+        marker = _NOT_WITHOUT.search(sentence)
+    if marker is None or _IF.search(claim) or _NOT_WITHOUT.search(claim):
+        return False
+    main, condition = sentence[: marker.start()], sentence[marker.end() :]
+    if not main.strip():
+        condition, _, main = condition.partition(",")
+    spoken, needed, mine = _told(main), _told(condition), _told(claim)
+    under = [told for clause in CLAUSE.split(main) if (told := _told(clause))][-1:]
+    return bool(
+        needed
+        and all(_share(told, mine) >= _NEAR for told in (spoken, *under))
+        and _share(mine, [*spoken, *_told(before)]) >= _NEAR
+        and _share(needed, mine) < _HINT
+        and _share(needed, _told(question)) < 2 * _HINT
+    )
+
+
+def puts_another(claim: str, sentence: str, known: Collection[str], question: str) -> bool:
+    """Whether a claim is a copy of a sentence, or of a clause of it, but for a thing in the place
+    of another: one that the sources speak of too, or a word that is no common one."""
+    return any(
+        _is_replaced(claim, part, known, question)
+        for part in dict.fromkeys([sentence, *CLAUSE.split(sentence)])
+    )
+
+
+def _is_replaced(claim: str, part: str, known: Collection[str], question: str) -> bool:
+    mine, there = words(claim), words(part)
+    start = _common(mine, there)
+    end = _common(mine[start:][::-1], there[start:][::-1])
+    one, other = mine[start : len(mine) - end], there[start : len(there) - end]
+    if start + end < _SAME or not (0 < len(one) <= _MOST and 0 < len(other) <= _MOST):
+        return False
+    if any(w.isdigit() or is_function_word(w) or is_of_speech(w) for w in (*one, *other)):
+        return False
+    if any(is_known(word, other) for word in one):
+        return False
+    if _have_one_head(one[-1], other[-1]):
+        return True
+    asked = words(question)
+    return _is_thing(mine, start, len(one)) and all(
+        not is_known(w, asked) and (is_known(w, known) or not is_common(w)) for w in one
+    )
+
+
+def _is_thing(found: Sequence[str], at: int, size: int) -> bool:
+    """Whether words of a text may be a thing that was not spoken of before: behind a preposition or
+    an article that says so, or at the beginning without an article behind them."""
+    if at:
+        return found[at - 1] in _BEFORE
+    return found[size : size + 1] != [] and found[size] not in _ARTICLES
+
+
+def _have_one_head(one: str, other: str) -> bool:
+    """Whether two words are compounds of one head: team leader and shift leader, in one word."""
+    size = 0
+    while size < min(len(one), len(other)) and one[-1 - size] == other[-1 - size]:
+        size += 1
+    return size >= _HEAD and min(len(one), len(other)) - size > 1
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    size = 0
+    while size < min(len(one), len(other)) and same_word(one[size], other[size]):
+        size += 1
+    return size
+
+
+def _told(text: str) -> list[str]:
+    return [word for word in words(text) if not is_function_word(word)]
+
+
+def _share(asked: Sequence[str], own: Collection[str]) -> float:
+    return sum(is_known(word, own) for word in asked) / len(asked) if asked else 0.0
