@@ -29,7 +29,15 @@ from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.search import Scorer
-from rag_pg.text import LONGEST, Sentence, find_tables, split_sentences, words
+from rag_pg.text import (
+    LONGEST,
+    Sentence,
+    content_words,
+    find_tables,
+    same_word,
+    split_sentences,
+    words,
+)
 from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
@@ -167,6 +175,9 @@ def examine(
     asked = _weigh_asked(found, meaning, candidates)
     by_meaning = meaning.trusted and meaning.lost.any() and any(a.is_met for a in asked)
     by_meaning = by_meaning and not meaning.is_foreign
+    if kind == "definition":
+        for c in candidates:
+            c.score += _is_named(c, question)
     has_parts = bool(question_parts(question)[0])
     answering = candidates if has_parts else [max(candidates, key=lambda c: c.score)]
     coverage = max(c.coverage for c in answering) * _share_of_known(found, asked)
@@ -380,6 +391,15 @@ def _read(c: Candidate, most: int) -> list[int]:
 
 def _asks(text: str) -> bool:
     return text.endswith(("?", "？", "؟"))
+
+
+def _is_named(c: Candidate, question: str) -> bool:
+    """Whether the heading above a hit says just what is asked for."""
+    asked, named = (
+        set(content_words(question)),
+        set(content_words((heading_path(c.hit) or [""])[-1])),
+    )
+    return len(asked) == len(named) > 0 and all(any(same_word(a, n) for n in named) for a in asked)
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:

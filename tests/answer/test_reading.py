@@ -485,6 +485,17 @@ def test_a_hit_that_goes_on_with_a_section_does_not_begin_with_what_the_heading_
     assert "**Locks" not in shown[1].text
 
 
+def test_a_definition_is_that_under_the_heading_of_just_this_name() -> None:
+    lucky = hit("The arbiter is called before it starts.", number=1, title="Hooks")
+    page = hit("It watches the pool.", number=2, title="Design", heading="Server > Arbiter")
+    shown = [
+        ask("What is the arbiter?", lucky, replace(page, score=0.9, heading=heading)).text
+        for heading in ("Server > Arbiter", "Server > Arbiter timeouts")
+    ]
+    assert shown[0].startswith("Design › Server › Arbiter\n\n**It watches the pool.**")
+    assert shown[1].startswith("Hooks")
+
+
 def test_of_rows_with_as_many_words_the_nearest_answers() -> None:
     table = (
         "| Room | Seats | Screen |\n| --- | --- | --- |\n| Heron | 6 | yes |\n| Plover | 4 | no |"
