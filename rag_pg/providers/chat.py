@@ -102,7 +102,14 @@ class ChatModel:
         return ChatRequest(messages=messages, timeout=self._connection.timeout, **options)
 
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
-        """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came)."""
+        """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came, or what is
+        no text and no count stands where one belongs)."""
+        texts = [got.text, *(call.name for call in got.tool_calls)]
+        counts = [got.usage.prompt_tokens, got.usage.answer_tokens]
+        wrong: list[object] = [one for one in texts if not isinstance(one, str)]
+        wrong += [one for one in counts if not isinstance(one, int) or one < 0]
+        if wrong:
+            raise UnusableReply(f"{self.name} gave a reply that cannot be read ({wrong[0]!r:.100})")
         if got.finish == "stop" and not got.text.strip():
             error = UnusableReply(f"{self.name} gave an empty answer; ask again")
             error.usage = got.usage

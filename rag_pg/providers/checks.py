@@ -58,8 +58,12 @@ def unit_vectors(
                 f"{name} gave {len(row)} dimensions, {dimensions} were asked for; "
                 "choose a number the model offers"
             )
-    vectors = np.asarray(rows, dtype=np.float64).reshape(count, dimensions)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    try:
+        vectors = np.asarray(rows, dtype=np.float64).reshape(count, dimensions)
+    except (TypeError, ValueError) as exc:
+        raise UnusableReply(f"{name} gave a vector that is no list of numbers ({exc})") from exc
+    with np.errstate(over="ignore"):  # is refused below
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.all(np.isfinite(norms) & (norms > 0)):
         raise UnusableReply(f"{name} gave a vector that is zero or not a number")
     unit: Vectors = (vectors / norms).astype(np.float32)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Unpack
 
-from rag_pg.errors import InvalidInput, ProviderUnavailable
+from rag_pg.errors import InvalidInput, ProviderUnavailable, UnusableReply
 from rag_pg.extras import extra
 from rag_pg.providers.chat import ChatRequest, ProviderModel
 from rag_pg.providers.checks import check_texts, unit_vectors
@@ -318,13 +318,21 @@ class OpenAIEmbedder:
         texts = [text or " " for text in texts]
         more = {} if self._asked is None else {"dimensions": self._asked}
 
-        def ask(client: Any) -> Any:
-            return client.embeddings.create(
+        def ask(client: Any) -> list[Sequence[float]]:
+            got = client.embeddings.create(
                 model=self._model, input=texts, encoding_format="float", **more
             )
+            rows = {item.index: item.embedding for item in got.data}
+            if not len(rows) == len(got.data) == len(texts):
+                raise UnusableReply(
+                    f"{self.name} gave {len(got.data)} vectors with {len(rows)} different indexes"
+                    f" for {len(texts)} texts"
+                )
+            if not all(isinstance(row, list) for row in rows.values()):
+                raise UnusableReply(f"{self.name} gave a vector that is no list of numbers")
+            return [rows[index] for index in sorted(rows)]
 
-        found = sorted(self._connection.call(ask).data, key=lambda item: item.index)
-        return [item.embedding for item in found]
+        return self._connection.call(ask)
 
 
 def open_embedder(name: str) -> OpenAIEmbedder:

@@ -453,6 +453,27 @@ def test_a_prompt_that_is_filtered_is_a_blocked_answer(openai_server: FakeOpenAI
         assert (got.text, got.finish, got.reason) == ("", "blocked", "content_filter")
 
 
+@pytest.mark.parametrize(
+    ("message", "usage"),
+    [
+        ({"content": 5}, None),
+        ({"content": [{"type": "text", "text": "Yes."}]}, None),
+        ({"content": "Yes."}, {"prompt_tokens": "many", "completion_tokens": 1}),
+        ({"content": "Yes."}, {"prompt_tokens": 7, "completion_tokens": -1}),
+        ({"tool_calls": [{"id": "a", "function": {"name": None, "arguments": "{}"}}]}, None),
+    ],
+)
+def test_what_is_no_text_and_no_count_is_unusable(
+    openai_server: FakeOpenAI, message: Any, usage: Any
+) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    openai_server.fail_raw(200, json.dumps({"choices": [choice], "usage": usage}))
+    address = f"{openai_server.url}/v1"
+    llm = OpenAILLM("some", api_key=openai_server.key, base_url=address)
+    with pytest.raises(UnusableReply, match="cannot be read"):
+        llm.complete(MESSAGES)
+
+
 def test_the_example_of_the_guide_runs(
     openai_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

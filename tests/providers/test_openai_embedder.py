@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +95,39 @@ def test_a_rate_limit_is_told_at_once_for_the_worker_to_wait(fake: FakeOpenAI) -
     with pytest.raises(RateLimited) as caught:
         embedder.embed_documents(["x"])
     assert caught.value.retry_after == 9 and len(fake.requests) == 1
+
+
+def embedded(*rows: Any) -> str:
+    return json.dumps({"data": [{"index": n, "embedding": row} for n, row in rows]})
+
+
+UNUSABLE = [
+    "<html>sign in</html>", "", "null", "[]", '"ok"', '{"error": {"message": "overloaded"}}',
+    '{"data": null}', '{"data": {"a": 1}}', embedded(), embedded((0, None)),
+    embedded((0, [1.0, 0.0])), embedded((0, [1.0, 0.0]), (0, [0.0, 1.0])),
+    embedded((None, [1.0, 0.0]), (None, [0.0, 1.0])), embedded((0, [1.0, 0.0]), (1, None)),
+    embedded((0, [1.0, 0.0]), (1, ["x", "y"])), embedded((0, [1.0, 0.0]), (1, "AAAAAAA=")),
+    embedded((0, [1.0, 0.0]), (1, [0.0, math.nan])), embedded((0, [1.0, 0.0]), (1, [1e300, 1e300])),
+    embedded((0, [1.0, 0.0]), (1, [1.0])), embedded((0, [1.0, 0.0]), (1, [[1.0], [0.0]])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "text/html"])
+@pytest.mark.parametrize("body", UNUSABLE)
+def test_a_reply_that_is_no_vector_for_each_text_is_unusable(
+    fake: FakeOpenAI, body: str, media_type: str
+) -> None:
+    embedder = OpenAIEmbedder("some", dimensions=2)
+    fake.fail_raw(200, body, media_type)
+    with pytest.raises(UnusableReply, match=r"^openai.* (gave|cannot be read)"):
+        embedder.embed_documents(["a", "b"])
+
+
+@pytest.mark.parametrize("body", UNUSABLE[:10])
+def test_a_model_that_tells_no_dimensions_is_unusable(fake: FakeOpenAI, body: str) -> None:
+    fake.fail_raw(200, body, "text/html")
+    with pytest.raises(UnusableReply):
+        OpenAIEmbedder("some")
 
 
 def test_a_missing_key_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

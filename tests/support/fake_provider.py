@@ -130,9 +130,10 @@ class FakeProvider:
         body = json.dumps(self.error(status, message, code, details)).encode()
         self._faults.extend([Fault(status=status, body=body, headers=headers or {})] * times)
 
-    def fail_raw(self, status: int, body: str) -> None:
+    def fail_raw(self, status: int, body: str, media_type: str = "application/json") -> None:
         """Let the next request be answered by a body that is not the API's."""
-        self._faults.append(Fault(status=status, body=body.encode()))
+        headers = {"content-type": media_type}
+        self._faults.append(Fault(status=status, body=body.encode(), headers=headers))
 
     def delay(self, seconds: float) -> None:
         """Let the next request wait, then be answered."""
@@ -242,9 +243,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, answer: Fault) -> None:
         body = answer.body or b""
         self.send_response(answer.status)
-        self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
-        for name, value in answer.headers.items():
+        for name, value in {"content-type": "application/json", **answer.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
