@@ -29,7 +29,8 @@ _DEFINITION = re.compile(
 )
 _RAISED = re.compile(
     r"(?:(?<!\w)<sup\b[^>]{0,1000}>(?:\s|<a\b[^>]{0,1000}>|</a>|[\[\],\d]){1,60}</sup>"
-    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089]+(?!\w)"
+    r"|(?<=[\s.,;:!?)\"”»\]>])"
+    r"[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u207d\u207e\u2080-\u2089\u208d\u208e]+(?!\w)"
     r"|(?<=[^\W\d_]{4})(?:[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?!\w)|<sup>[\[\],\d]+</sup>))",
     re.IGNORECASE,
 )
@@ -45,8 +46,8 @@ _BESIDE = r"((?:(?![\[\]])(?:[^\n]|\n(?![ \t]*\n))){0,30})"
 _NESTED = re.compile(rf"!?\[{_BESIDE}(\[[\d, ]+\]){_BESIDE}\]{_BEHIND}?")
 _EMPTY = re.compile(rf"!?\[\s*\](?:{_ADDRESS}|\[\])")
 _IN_CODE = re.compile(rf"!?\[\s*`+\s*\[?{_NUMBERS}\]?\s*`+\s*\]{_BEHIND}")
-_OPENS = r"(?:\\?[\[［【〔〖⟦❲〚⟨〈《〘⁅]|&(?:#0*91|#x0*5b|lbrack|lsqb);)"
-_CLOSES = r"(?:\\?[\]］】〕〗⟧❳〛⟩〉》〙⁆]|&(?:#0*93|#x0*5d|rbrack|rsqb);)"
+_OPENS = r"(?:\\?[\[［【〔〖⟦❲〚⟨〈《〘⁅﹝⸢⸤⦋⦍⦏⟬｟]|&(?:#0*91|#x0*5b|lbrack|lsqb);)"
+_CLOSES = r"(?:\\?[\]］】〕〗⟧❳〛⟩〉》〙⁆﹞⸣⸥⦌⦎⦐⟭｠]|&(?:#0*93|#x0*5d|rbrack|rsqb);)"
 _LABEL = re.compile(
     rf"(?<![ \t])[ \t]*!?{_OPENS}"
     rf"((?:(?!{_OPENS}|{_CLOSES})(?:[^\n]|\n(?![ \t]*\n))){{1,80}}?){_CLOSES}"
@@ -77,7 +78,8 @@ _CURLY = re.compile(
 _UNUSUAL = re.compile(  # {7}, [VII] and ⑦ at the end of a sentence; 「7」 behind its full stop
     r"(?:(?<=\w)[ \t]+|(?<=[.,;:!?)。！？\]])[ \t]*)"
     r"(?:\{(\d{1,3}(?:, ?\d{1,3})*|[a-z0-9]{6})\}|\[((?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))\]"
-    r"|([\u2460-\u2473\u24f5-\u24fe\u2776-\u2793]+))(?=[ \t]*(?:[.!?,;。！？、]|\n|\Z))"
+    r"|([\u2460-\u2487\u24f5-\u24fe\u2776-\u2793]+|\^\d{1,3}\^))"
+    r"(?=[ \t]*(?:[.!?,;。！？、\[]|\n|\Z))"
     r"|(?<=[.!?。！？])[ \t]*[「『｢](\d{1,3}|[a-z0-9]{6})[」』｣]",
 )
 _ELEMENT = re.compile(  # <cite>1</cite>

@@ -152,7 +152,7 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     ):
         opposite = None  # an hour after it is mixed, before salt is added
     if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
-        opposite = None  # the same, same twice
+        opposite = None  # the same, said twice
     return negates ^ (opposite is not None) ^ turned
 
 

@@ -146,6 +146,10 @@ FURTHER = [
     _behind("So 【9†source】 and [source: 9].", "So and."),
     _behind("So &#91;9&#93; and (9).", "So and."),
     _behind(f"Note[^n].\n\n[^n]: See\n    {E}", "Note.\n\n"),
+    _behind("So ﹝9﹞ and ⸢9⸣ and ⦋9⦌.", "So and and."),
+    _behind("So.\u207d\u2079\u207e That too.\u208d\u2089\u208e", "So. That too."),
+    ("The pump runs at 50 bar \u2468 ¤.", SAID),
+    ("The pump runs at 50 bar ^9^ ¤.", SAID),
 ]
 HOSTILE = [*FURTHER, *IMAGES, *LINKS, *HTML, *KEYS, *NUMBERS, *SIGNS]
 
@@ -164,7 +168,7 @@ HARMLESS = [
     "Run main.py, node.js, README.md, e.g. asyncio.run or and/or TCP/IP at 10:30, 50 % [1].",
     "Call user.id, os.path, np.in1d or 127.0.0.1:8080; H₂O, x_{7} and \\frac{1}{2} [1].",
     "① Open it.\n② Press 「3」 and [X] as {name} [1].",
-    "10⁹ Pa on 20 km², 5<sup>2</sup> m and [Key: Ctrl] and `[x]` [1].",
+    "10⁹ Pa on 20 km², f⁽²⁾ of x^2^, 5<sup>2</sup> m and [Key: Ctrl] and `[x]` [1].",
     "👨‍👩‍👧 و می‌خواهم ❤️ 1️⃣ [1].",
     "1. Do it [1]:\n\n   ```bash\n   echo ${x[7]}\n   ```\n\n2. | a | `b[0]` |\n   |-|-|\n   | c |",
 ]
