@@ -92,7 +92,7 @@ def _explain_weakness(evidence: Evidence) -> str:
     if evidence.reranker:
         return f"{evidence.reranker} finds no passage better than text about something else"
     if evidence.coverage < ALL:
-        return "the best passage does not have all words of the question"
+        return "no source has all words of the question"
     return "no sentence is near enough to the question in meaning"
 
 

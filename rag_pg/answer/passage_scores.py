@@ -49,8 +49,8 @@ UNREAD = -9.0
 _TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
 
 
-# The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and of the passage
-# that answers the best similarity of a sentence and COVERAGE x its share of what is asked reach
+# The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and the best
+# similarity of a sentence and COVERAGE x the best share of what is asked that one hit has reach
 # ENOUGH.
 COVERAGE = 0.75
 ENOUGH = 0.5
@@ -98,15 +98,14 @@ class Candidate:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
     """What was found for a question. asked: its words; lacking: those without which nothing answers
-    it, and that no document has; answering: the best passage, or all, where the question has parts
-    (has_parts), each with a passage of its own; similarity: the best of any sentence; coverage: the
-    best share of the question's words in one that answers; unknown: the share of words that
+    it, and that no document has; similarity: the best of any sentence; coverage: the best share of
+    the question's words in one hit; unknown: the share of words that
     the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
-    whether there are any. reranker: the name of that which decides, "": none; margins: of its best
-    score to that of text about something else, and of the first passage's to the second's."""
+    whether there are any. has_parts: whether the question has several, each with a passage of its
+    own. reranker: the name of that which decides, "": none; margins: of its best score to that of
+    text about something else, and of the first passage's to the second's."""
 
     candidates: Sequence[Candidate]
-    answering: Sequence[Candidate]
     kind: QuestionKind
     has_parts: bool
     asked: Sequence[Asked]
@@ -128,8 +127,9 @@ class Evidence:
     def lacks_number(self) -> bool:
         """How much is asked for, and the best passage has no number; of a question of several
         parts, no passage."""
+        answering = self.candidates if self.has_parts else [self.best]
         return self.kind == "quantity" and not any(
-            has_number(s) for c in self.answering for s in c.shown
+            has_number(s) for c in answering for s in c.shown
         )
 
     @property
@@ -140,9 +140,8 @@ class Evidence:
 
     @property
     def strength(self) -> float:
-        """The weight of what is shown, without calibration: ENOUGH is enough."""
-        similarity = max(float(np.nanmax(c.similarities)) for c in self.answering)
-        return similarity + COVERAGE * self.coverage
+        """The weight of it, without calibration: ENOUGH is enough."""
+        return self.similarity + COVERAGE * self.coverage
 
     @property
     def is_enough(self) -> bool:
@@ -178,16 +177,13 @@ def examine(
     if kind == "definition":
         for c in candidates:
             c.score += _is_named(c, question)
-    has_parts = bool(question_parts(question)[0])
-    answering = candidates if has_parts else [max(candidates, key=lambda c: c.score)]
-    coverage = max(c.coverage for c in answering) * _share_of_known(found, asked)
+    coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
     return Evidence(
         candidates=candidates,
-        answering=answering,
         kind=kind,
-        has_parts=has_parts,
+        has_parts=bool(question_parts(question)[0]),
         asked=asked,
         lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
@@ -395,10 +391,8 @@ def _asks(text: str) -> bool:
 
 def _is_named(c: Candidate, question: str) -> bool:
     """Whether the heading above a hit says just what is asked for."""
-    asked, named = (
-        set(content_words(question)),
-        set(content_words((heading_path(c.hit) or [""])[-1])),
-    )
+    texts = (question, (heading_path(c.hit) or [""])[-1])
+    asked, named = (set(content_words(text)) for text in texts)
     return len(asked) == len(named) > 0 and all(any(same_word(a, n) for n in named) for a in asked)
 
 
