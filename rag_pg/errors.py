@@ -25,6 +25,7 @@
         ├── ProviderUnavailable it cannot be reached, or answers 5xx
         │   └── ProviderTimeout no answer in time
         ├── UnusableReply       an answer that cannot be read, vectors that cannot be stored
+        │   └── UnfitAnswer     a model wrote what does not fit, or was cut off
         ├── AnswerBlocked       the provider refused to answer
         └── BudgetExceeded      a call was not made, for it might pass a bound
 
@@ -66,6 +67,7 @@ __all__ = [
     "SchemaMismatch",
     "SpaceChanged",
     "StatementCanceled",
+    "UnfitAnswer",
     "UnsupportedFile",
     "UnusableReply",
 ]
@@ -215,6 +217,10 @@ class ProviderTimeout(ProviderUnavailable):
 
 class UnusableReply(ProviderError):
     """An answer that cannot be read, or vectors of a wrong number, length or value."""
+
+
+class UnfitAnswer(UnusableReply):
+    """What a model wrote is not what was asked for, or was cut off: its provider is up."""
 
 
 class AnswerBlocked(ProviderError):

@@ -7,7 +7,7 @@ A Document of the store is a document of rag_pg with one chunk; its id is the ur
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
@@ -34,7 +34,6 @@ NOTHING = Document(id="\u2060")
 NO_TEXT = "\u2060"  # a word joiner stands for no content, which rag_pg stores none of
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
-OPERATORS = {"==": "$eq", "!=": "$ne", "in": "$in", "not in": "$nin", **ORDERED}
 
 
 def translate(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,11 +45,23 @@ def translate(node: Mapping[str, Any]) -> dict[str, Any]:
     value, name = node["value"], _path(node["field"])
     if operator in ORDERED and isinstance(value, str | list) and not _is_date(value):
         raise FilterError(f"{operator!r} compares numbers and dates, not {value!r}")
-    if value is not None:
-        return {name: {OPERATORS[operator]: value}}
-    never: dict[str, Any] = {"$or": []}
-    absent = {"$or": [{name: {"$exists": False}}, {name: None}]} if name != "$uri" else never
-    return {"==": absent, "!=": {"$not": absent}}.get(operator, never)
+    if operator in ORDERED:
+        return {"$or": []} if value is None else {name: {ORDERED[operator]: value}}
+    found = _one_of(name, value if operator.endswith("in") else [value])
+    return {"$not": found} if operator in ("!=", "not in") else found
+
+
+def _one_of(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    """The filter of a field that is one of some values as a whole: $eq and $in look at the elements
+    of an array, too. A field that is not there is None."""
+    if name == "$uri":
+        return {name: {"$in": [value for value in values if value is not None]}}
+    lists = [value for value in values if isinstance(value, list | tuple)]
+    ways = [
+        {name: {"$in": [v for v in values if v not in lists], "$not": {"$contains": []}}},
+        *({name: {"$eq": value, "$not": {"$contains": [value]}}} for value in lists),
+    ]
+    return {"$or": [*ways, {name: {"$exists": False}}] if None in values else ways}
 
 
 def _path(field: str) -> str:

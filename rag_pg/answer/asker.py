@@ -25,6 +25,7 @@ from rag_pg.providers import (
     Bounds,
     TokenCounter,
     complete_json,
+    left_out,
     prompt_budget,
     token_counter,
 )
@@ -199,10 +200,8 @@ class Asker:
             ).parsed
         except ProviderAuth:
             raise
-        except BudgetExceeded as exc:
-            self.trace.note(f"{purpose} was stopped by {exc.bound}")
         except ProviderError as exc:
-            self.trace.note(f"{purpose} was skipped: {exc}")
+            self.trace.note(left_out(purpose, exc))
         return None
 
     def counter(self, *, helper: bool = False) -> TokenCounter:

@@ -23,8 +23,8 @@ from rag_pg.threads import Threads
 from rag_pg.types import Answer, EvalQuery, Hits
 
 BATCH = 100
-# Notes on what a provider left out of that which a run measures.
-_LEFT_OUT = re.compile("(vector search|reranking) was skipped: |.+ failed: .+; answered by ", re.S)
+# Notes on what a provider left out of that which a run measures (rag_pg.providers.left_out).
+_LEFT_OUT = re.compile("[^:]+ (was skipped: |failed: .+; answered by )", re.S)
 # What is wrong with every question of a run, and not with one of them.
 _OF_THE_RUN = (ProviderAuth, ModelUnavailable, SchemaMismatch, NotFound)
 
@@ -47,8 +47,9 @@ def run_set(
     """Ask each question of a set, record the results a batch at a time, and return the run.
 
     A question that fails is recorded with its error, and the others are asked all the same. One
-    whose embedder, reranker or model failed is among them, though words or the documents' own text
-    answered it: a run measures its settings.
+    whose embedder, reranker, helper or model gave no answer is among them, though words, the search
+    as it was asked or the documents' own text answered it: a run measures its settings. What a
+    helper answered that is of no use is measured.
 
     Args:
         ask: a question to what rag.put_eval_results takes of it, and notes on what was degraded.

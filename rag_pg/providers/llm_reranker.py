@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_pg.errors import (
     AnswerBlocked,
-    ProviderError,
+    UnfitAnswer,
 )
 from rag_pg.protocols import LLM
 from rag_pg.text import Fence
@@ -68,7 +68,7 @@ class LLMReranker:
             )
         named = read_order(got.text, len(texts), was_cut=got.finish == "length")
         if not named:
-            raise ProviderError(f"{self.llm.name} answered with no list of passage numbers")
+            raise UnfitAnswer(f"{self.llm.name} answered with no list of passage numbers")
         order = [*named, *(i for i in range(len(texts)) if i not in named)]
         scores = np.empty(len(texts))
         scores[order] = np.arange(len(texts), 0, -1)

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
+from rag_pg.errors import (
+    AnswerBlocked,
+    BudgetExceeded,
+    InvalidInput,
+    ProviderError,
+    RagError,
+    UnfitAnswer,
+)
 from rag_pg.extras import extra
 from rag_pg.protocols import LLM
 from rag_pg.providers.chat import parse_json
@@ -33,8 +40,8 @@ def complete_json(
     A model that lacks the capability finds the schema in the prompt. An answer that does not fit is
     sent back once, with what is wrong with it.
 
-    Raises: InvalidInput (no JSON schema), UnusableReply (the second answer does not fit either),
-        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises; their
+    Raises: InvalidInput (no JSON schema), UnfitAnswer (the second answer does not fit either, or
+        max_tokens cut it), AnswerBlocked and what `LLM.complete` raises; their
         `usage` is that of the calls answered before.
     """
     validator = _validator(schema)
@@ -52,10 +59,19 @@ def complete_json(
                 Message(role="assistant", content=got.text),
                 Message(role="user", content=_complaint(wrong)),
             ]
-        raise UnusableReply(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
+        raise UnfitAnswer(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
     except ProviderError as exc:
         exc.usage = usage + (exc.usage or Usage())
         raise
+
+
+def left_out(what: str, exc: RagError) -> str:
+    """The note on what a model was asked for in vain. It "was skipped" where no model answered,
+    which a run of an evaluation counts as a failed question; it "failed" where one did."""
+    if isinstance(exc, BudgetExceeded):
+        return f"{what} was stopped by {exc.bound}"
+    answered = isinstance(exc, AnswerBlocked | UnfitAnswer)
+    return f"{what} {'failed' if answered else 'was skipped'}: {exc}"
 
 
 def _complaint(wrong: str) -> str:
@@ -97,7 +113,7 @@ def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) ->
     parsed = parse_json(got.text) if got.parsed is None else got.parsed
     if got.finish == "length" and parsed is None:
         limit = got.reason or f"max_tokens ({max_tokens})"
-        raise ProviderError(f"{name} was cut at {limit}; raise max_tokens")
+        raise UnfitAnswer(f"{name} was cut at {limit}; raise max_tokens")
     if parsed is None:
         return None, "it is not JSON"
     from jsonschema.exceptions import best_match

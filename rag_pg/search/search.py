@@ -16,7 +16,7 @@ from rag_pg.db import Database, read_notes
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, ProviderError
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import Models
+from rag_pg.providers import Models, left_out
 from rag_pg.search.active_space import ActiveSpace
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.metering import (
@@ -337,7 +337,7 @@ class Searcher:
                 )
         except (ProviderError, ModelUnavailable) as exc:
             found.skipped.add("rerank")
-            found.notes.append(f"reranking was skipped: {exc}")
+            found.notes.append(left_out("reranking", exc))
         found.parts["rerank"] = time.perf_counter() - began
         return found
 

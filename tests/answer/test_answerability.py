@@ -228,7 +228,7 @@ def test_the_answering_model_judges_where_the_calibration_is_of_it() -> None:
         ("other", JUDGEMENT_VERSION, "of judge, not of other and main"),
         ("judge", "0", "is of prompt 0, and this release asks prompt"),
         (ProviderUnavailable("is down"), JUDGEMENT_VERSION, "the judgement was skipped: is down"),
-        (verdict(7), JUDGEMENT_VERSION, "the judgement was skipped: judge answered twice"),
+        (verdict(7), JUDGEMENT_VERSION, "the judgement failed: judge answered twice"),
     ],
 )
 def test_without_a_judgement_the_fit_without_one_is_used_and_it_is_noted(

@@ -291,6 +291,46 @@ def test_what_of_others_depends_on_an_old_function_is_named(dsn: str) -> None:
     assert schema.check(dsn) == []
 
 
+def test_default_privileges_open_no_table_to_everybody(new_database: Callable[..., str]) -> None:
+    dsn = new_database()
+    run(
+        dsn,
+        *(
+            f"ALTER DEFAULT PRIVILEGES GRANT ALL ON {kind} TO PUBLIC"
+            for kind in ("TABLES", "SEQUENCES", "FUNCTIONS")
+        ),
+    )
+    open_to_all = """
+        SELECT c.relname, a.privilege_type FROM pg_class AS c, aclexplode(c.relacl) AS a
+        WHERE c.relnamespace = 'rag'::regnamespace AND a.grantee = 0 ORDER BY 1
+    """
+    wanted = [("last_erasure", "SELECT"), ("ordinary_words", "SELECT")]
+    for _ in range(2):
+        schema.upgrade(dsn)
+        assert run(dsn, open_to_all) == wanted
+        run(dsn, "GRANT ALL ON ALL TABLES IN SCHEMA rag TO PUBLIC")
+    schema.upgrade(dsn)
+    smoke(dsn)
+    assert run(dsn, open_to_all) == wanted
+
+
+def test_what_of_others_depends_on_a_function_that_a_revision_drops_is_named(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE FUNCTION rag.old() RETURNS integer LANGUAGE sql RETURN 1",
+        "CREATE VIEW public.numbers AS SELECT rag.old() AS number",
+    )
+    with (
+        pytest.raises(DatabaseUnavailable) as raised,
+        transaction(dsn, "rag") as connection,
+    ):
+        connection.exec_driver_sql("DROP FUNCTION rag.old()")
+    assert str(raised.value) == (
+        "view public.numbers depends on function old(); this release has another such function;"
+        " drop what depends on the old one, upgrade, and create it again"
+    )
+
+
 def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> None:
     run(
         dsn,

@@ -13,6 +13,7 @@ from rag_pg import DatabaseUnavailable
 from rag_pg.db import schema
 from rag_pg.db.connect import connect
 from rag_pg.db.database import Database
+from rag_pg.db.schema.transaction import scalar, transaction
 
 NewDatabase = Callable[..., str]
 
@@ -83,6 +84,13 @@ def test_timeouts_of_the_role_do_not_cut_an_upgrade_off(dsn: str) -> None:
     assert errors == []
 
 
+def test_no_timeout_of_the_role_holds_in_a_transaction_of_the_schema(dsn: str) -> None:
+    names = ("statement_timeout", "idle_in_transaction_session_timeout")
+    configure(dsn, **dict.fromkeys(names, "1min"))
+    with transaction(dsn, "rag") as connection:
+        assert [scalar(connection, f"SHOW {name}") for name in names] == ["0", "0"]
+
+
 def test_a_lock_that_is_not_had_in_time_is_named(dsn: str) -> None:
     with connect(dsn) as holder:
         holder.execute("LOCK TABLE rag.installed")
@@ -126,6 +134,21 @@ def test_a_trigger_that_refuses_is_quoted(new_database: NewDatabase) -> None:
         )
     with pytest.raises(DatabaseUnavailable, match="^no changes on Fridays; ask Ann"):
         schema.upgrade(dsn)
+
+
+def test_a_trigger_that_fails_is_named_in_one_line(new_database: NewDatabase) -> None:
+    dsn = new_database()
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(
+            """CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$
+               BEGIN RAISE E'not\n on Fridays' USING HINT = E'ask\nAnn'; END $$"""
+        )
+        connection.execute("CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note()")
+    with pytest.raises(DatabaseUnavailable) as raised:
+        schema.upgrade(dsn)
+    said = "not on Fridays; ask Ann (said by public.note(), which is not of rag_pg)"
+    assert str(raised.value).endswith(said) and "\n" not in str(raised.value)
 
 
 def test_a_role_that_may_not_enable_pgvector_is_told(new_database: NewDatabase) -> None:

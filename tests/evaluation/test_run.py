@@ -13,7 +13,7 @@ from rag_pg import InvalidInput, NotFound, NotReady, ProviderAuth, ProviderError
 from rag_pg.client.collection import Collection
 from rag_pg.evaluation.types import EvalMetric
 from rag_pg.providers import LLMReranker
-from rag_pg.types import Answer, Citation
+from rag_pg.types import Answer, Citation, Completion
 
 FISH = "Red fish swim in the cold river below the old stone bridge, and they eat small worms. "
 BIRD = "Blue birds build their nests in tall pine trees near the lake and sing every morning. "
@@ -81,7 +81,7 @@ def refuse(*_: Any) -> Any:
     raise ProviderError("503 the provider is down")
 
 
-@pytest.mark.parametrize("down", ["embedder", "reranker", "model"])
+@pytest.mark.parametrize("down", ["embedder", "reranker", "helper", "model"])
 def test_what_a_provider_left_out_is_a_question_that_failed(
     rag: Rag, docs: Collection, down: str
 ) -> None:
@@ -91,6 +91,8 @@ def test_what_a_provider_left_out_is_a_question_that_failed(
     if down == "model":
         kind, right, metric = "ask", {"llm": "extractive"}, "answer_contained"
         wrong = {"llm": ScriptedLLM(refuse)}
+    if down == "helper":
+        wrong = {"rewrite": ["multi_query"], "helper_llm": ScriptedLLM(refuse)}
     embedder: Any = rag.embedder("hash:32")
     if down == "embedder":
         embedder.fail = refuse
@@ -106,6 +108,21 @@ def test_what_a_provider_left_out_is_a_question_that_failed(
     docs.evaluation.gates.set("set", metric=metric)
     with pytest.raises(NotReady, match="failed on 3 of 3 questions"):
         docs.evaluation.gates.check(run.run_id)  # two questions cannot fail a test
+
+
+@pytest.mark.parametrize("kind", ["search", "ask"])
+@pytest.mark.parametrize("reply", ["no JSON", "cut", "blocked"])
+def test_what_a_helper_answered_that_is_of_no_use_is_measured(
+    docs: Collection, kind: Any, reply: str
+) -> None:
+    finish: Any = {"cut": "length", "blocked": "blocked"}.get(reply, "stop")
+    helper = ScriptedLLM(Completion(text="no JSON", finish=finish))
+    more: dict[str, Any] = {"llm": "extractive"} if kind == "ask" else {}
+    run = docs.evaluation.run("set", kind=kind, rewrite=["multi_query"], helper_llm=helper, **more)
+    assert run.errors == 0 and helper.calls
+    assert any(note.startswith("multi_query failed: ") for note in run.notes)
+    run = docs.evaluation.run("set", rerank=LLMReranker(helper))
+    assert run.errors == 0 and any(note.startswith("reranking failed: ") for note in run.notes)
 
 
 def test_answers_are_measured_too(rag: Rag, docs: Collection) -> None:

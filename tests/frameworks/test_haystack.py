@@ -14,6 +14,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 from haystack.testing import document_store as suites
 from haystack.testing import document_store_async as asynchronous
+from haystack.utils.filters import document_matches_filter
 
 from rag_pg import Rag
 from rag_pg.frameworks import hit_metadata
@@ -170,6 +171,27 @@ def test_a_filter_that_there_is_none_of_is_refused_by_name(
 ) -> None:
     with pytest.raises(FilterError, match=name):
         translate(condition)
+
+
+VALUES: list[Any] = ["a", "ab", "", 2, None, [], ["a"], ["a", "b"], ["b", "a"], [["a"]],
+                     ["a", ["a"]], [None], [[]], {}, {"k": "a"}, [{"k": "a"}], "%"]  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_whole_values_are_compared_as_haystack_compares_them(rag: Rag, declared: bool) -> None:
+    store = RagPgDocumentStore("values", dimensions=2, rag=rag)
+    documents = [Document(id=f"{i}", content="x", meta={"f": v}) for i, v in enumerate(VALUES)]
+    documents.append(Document(id="bare", content="x"))
+    store.write_documents(documents)
+    if declared:
+        rag.get_collection("values").metadata.index("f", "text")
+    lists = [[a, b] for a in VALUES for b in VALUES[::4]]
+    asked = [(operator, value) for operator in ("==", "!=") for value in VALUES]
+    asked += [(operator, value) for operator in ("in", "not in") for value in [[], *lists]]
+    for operator, value in asked:
+        filters = {"field": "meta.f", "operator": operator, "value": value}
+        wanted = {one.id for one in documents if document_matches_filter(filters, one)}
+        assert {one.id for one in store.filter_documents(filters)} == wanted, (operator, value)
 
 
 def test_an_id_is_always_there(store: RagPgDocumentStore) -> None:

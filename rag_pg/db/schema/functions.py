@@ -19,11 +19,29 @@ from rag_pg.db.schema.packaged import (
     sql_files,
 )
 from rag_pg.db.schema.release import installed_release, packaged_release, replaced_by
-from rag_pg.db.schema.transaction import psycopg_connection
+from rag_pg.db.schema.transaction import DROP_DEPENDENTS, dependents, psycopg_connection
 from rag_pg.errors import SchemaMismatch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+# What ALTER DEFAULT PRIVILEGES gave; only what has something, as each REVOKE writes a row.
+CLOSE_TABLES = """
+DO $$
+DECLARE
+    _names text := (
+        SELECT string_agg(format('rag.%I', c.relname), ', ') FROM pg_class AS c
+        WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p', 'S')
+            AND EXISTS (SELECT FROM aclexplode(c.relacl) AS a WHERE a.grantee = 0 AND NOT (
+                a.privilege_type = 'SELECT' AND c.relname IN ('ordinary_words', 'last_erasure'))));
+BEGIN
+    IF _names IS NOT NULL THEN
+        EXECUTE 'REVOKE ALL ON ' || _names || ' FROM PUBLIC';
+        GRANT SELECT ON rag.ordinary_words, rag.last_erasure TO PUBLIC;
+    END IF;
+END
+$$
+"""
 
 
 def apply_functions(connection: Connection, vector_schema: str) -> None:
@@ -39,6 +57,7 @@ def apply_functions(connection: Connection, vector_schema: str) -> None:
         _apply_file(raw, path, vector_schema, before)
     _drop_others(raw)
     raw.execute("REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC")
+    raw.execute(CLOSE_TABLES)
 
 
 def _routines(connection: psycopg.Connection[Any]) -> list[tuple[int, str, str]]:
@@ -163,8 +182,4 @@ def _drop_others(connection: psycopg.Connection[Any]) -> None:
     try:
         connection.execute(sql.SQL(f"DROP ROUTINE {names}"))
     except psycopg.errors.DependentObjectsStillExist as exc:
-        detail = "; ".join((exc.diag.message_detail or "").splitlines())
-        raise SchemaMismatch(
-            f"{detail}: this release has another such function; drop what depends on the old one, "
-            "upgrade, and create it again"
-        ) from exc
+        raise SchemaMismatch(f"{dependents(exc)}; {DROP_DEPENDENTS}") from exc

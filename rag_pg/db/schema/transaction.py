@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,12 @@ KEYWORD = """
 SELECT FROM pg_catalog.pg_get_keywords() AS k
 WHERE k.word OPERATOR(pg_catalog.=) %s AND k.catcode OPERATOR(pg_catalog.<>) 'U'
 """
+# An event trigger's function, say: the schema is written where it is not on our search_path.
+FOREIGN = re.compile(r"^PL/pgSQL function ([^ (]+\.[^ (]+\(.*?\)) line", re.M)
+DROP_DEPENDENTS = (
+    "this release has another such function; drop what depends on the old one, "
+    "upgrade, and create it again"
+)
 SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
 
 
@@ -36,6 +43,7 @@ def transaction(dsn: str, schema: str) -> Iterator[Connection]:
     try:
         with engine.begin() as connection:
             connection.exec_driver_sql(SET_PATH)
+            _take_the_time(connection)
             yield connection
     except DBAPIError as exc:
         raise DatabaseUnavailable(explain(exc.orig)) from exc
@@ -69,12 +77,18 @@ def _open(dsn: str, schema: str) -> psycopg.Connection[Any]:
     return connection
 
 
+def _take_the_time(connection: Connection) -> None:
+    """No timeout of the role or database, which is for its questions, cuts the transaction off."""
+    names = ["idle_in_transaction_session_timeout", "statement_timeout"]
+    if int(scalar(connection, "SHOW server_version_num")) >= 170000:
+        names.append("transaction_timeout")
+    for name in names:
+        connection.exec_driver_sql(f"SET LOCAL {name} = 0")
+
+
 def prepare_session(connection: Connection) -> None:
     """Wait for other upgrades, then let no setting of the role
     or the database change what is installed."""
-    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-    if int(scalar(connection, "SHOW server_version_num")) >= 170000:
-        connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
     patience = scalar(connection, "SHOW lock_timeout")
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
     connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
@@ -84,9 +98,10 @@ def prepare_session(connection: Connection) -> None:
 
 
 def explain(error: BaseException | None) -> str:
-    """One line: what the server said, then the remedy."""
+    """One line: what the server said, then the remedy, and which function of others said it."""
     diagnosis = getattr(error, "diag", None)
     message = getattr(diagnosis, "message_primary", None) or str(error).strip().splitlines()[0]
+    message = " ".join(message.split())
     code = getattr(error, "sqlstate", None) or ""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         remedy = "the owner of the database, or a role with CREATE on it, must run the upgrade"
@@ -99,13 +114,22 @@ def explain(error: BaseException | None) -> str:
         remedy = (
             "other transactions hold the tables and lock_timeout is short; run the upgrade again"
         )
+    elif isinstance(error, psycopg.errors.DependentObjectsStillExist):
+        message, remedy = dependents(error), DROP_DEPENDENTS
     elif isinstance(error, psycopg.Error) and limit_remedy(error):
         remedy = str(limit_remedy(error))
     elif isinstance(error, psycopg.OperationalError) and code[:2] in ("", "08", "28", "3D", "57"):
         return f"cannot reach the database: {message}; check RAG_PG_DSN and that the server runs"
     else:
         remedy = (diagnosis.message_hint if diagnosis else "") or "nothing was changed"
-    return f"{message}; {remedy}"
+    foreign = FOREIGN.search((diagnosis.context if diagnosis else "") or "")
+    said_by = f" (said by {foreign[1]}, which is not of rag_pg)" if foreign else ""
+    return f"{message}; {' '.join(remedy.split())}{said_by}"
+
+
+def dependents(error: psycopg.Error) -> str:
+    """What of others depends on what an upgrade drops, as one line."""
+    return "; ".join((error.diag.message_detail or "").splitlines())
 
 
 def scalar(connection: Connection, statement: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError, UnusableReply
 from rag_pg.protocols import LLM
-from rag_pg.providers import complete_json
+from rag_pg.providers import complete_json, left_out
 from rag_pg.text import Fence, clean_text
 from rag_pg.types import Message, Step, Usage
 
@@ -64,7 +64,7 @@ class Helper:
         except (ProviderError, ModelUnavailable) as exc:
             if not isinstance(exc, UnusableReply):
                 self._down = exc
-            self.notes.append(f"{rewrite} failed: {exc}; {otherwise}")
+            self.notes.append(f"{left_out(rewrite, exc)}; {otherwise}")
             if isinstance(exc, ProviderError):
                 self._tell_call(rewrite, started, exc.usage or Usage())
             return None
