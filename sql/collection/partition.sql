@@ -27,7 +27,7 @@ BEGIN
     END IF;
     EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL %s)', _partition, parent,
         CASE WHEN NOT in_line THEN 'EXCLUDING STORAGE' END);
-    EXECUTE format('REVOKE ALL ON rag.%I FROM PUBLIC', _partition);  -- as default privileges may say
+    EXECUTE format('REVOKE ALL ON rag.%I FROM PUBLIC', _partition);  -- of default privileges
     EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT partition_key CHECK (%I = %s)',
                    _partition, _key_column, partition_key);
     EXECUTE format('ALTER TABLE rag.%I ATTACH PARTITION rag.%I FOR VALUES IN (%s)',

@@ -248,7 +248,7 @@ def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path:
 
         done = run(*search, "--rerank", "llm:gemini", "-n", "1")
         assert done.returncode == 0 and "reranked" not in done.stdout
-        assert "note: reranking was skipped: gemini:" in done.stderr
+        assert "note: reranking failed: gemini:" in done.stderr
 
         fake.answers.extend(["2", "It is blue [1]."])
         done = run("ask", "Is a bird blue?", "-c", "brought", "--rerank", "llm", "-n", "1")

@@ -123,8 +123,8 @@ def explain(error: BaseException | None) -> str:
     else:
         remedy = (diagnosis.message_hint if diagnosis else "") or "nothing was changed"
     foreign = FOREIGN.search((diagnosis.context if diagnosis else "") or "")
-    said_by = f" (said by {foreign[1]}, which is not of rag_pg)" if foreign else ""
-    return f"{message}; {' '.join(remedy.split())}{said_by}"
+    cause = f" (said by {foreign[1]}, which is not of rag_pg)" if foreign else ""
+    return f"{message}; {' '.join(remedy.split())}{cause}"
 
 
 def dependents(error: psycopg.Error) -> str:
