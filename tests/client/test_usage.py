@@ -217,7 +217,7 @@ def test_the_models_of_a_search_are_counted_and_bounded(rag: Rag, docs: Collecti
             QUESTION, rewrite=["multi_query"], helper_llm=helper, rerank=LLMReranker(reranker),
             **bound,
         )  # fmt: skip
-        assert hits and sum("leaves" in note for note in hits.notes) == 2
+        assert hits and sum("was stopped by" in note for note in hits.notes) == 2
     assert (len(helper.calls), len(reranker.calls)) == (1, 1)
 
 
