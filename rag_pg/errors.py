@@ -14,7 +14,7 @@
     ├── DatabaseUnavailable     cannot connect, connection lost, no writes now, server too old,
     │                           pgvector missing
     ├── PermissionDenied        the role may not read, write or call it
-    ├── StatementCanceled       by statement_timeout, or by an administrator
+    ├── StatementCanceled       by a limit (statement_timeout, …), or by an administrator
     ├── LocationUnavailable     what a collection is synced with cannot be listed
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
     ├── NoAnswer                no worker answered a request in time, or it could not
@@ -169,8 +169,8 @@ class PermissionDenied(RagError, PermissionError):
 
 
 class StatementCanceled(RagError):
-    """The database cancelled a statement: by statement_timeout,
-    or because an administrator asked it to."""
+    """The database ended a statement: by a limit of the role or database (statement_timeout,
+    temp_file_limit, …), or because an administrator asked it to."""
 
 
 class LocationUnavailable(RagError):

@@ -32,6 +32,8 @@ from rag_pg.db.calls import UNLOGGED, Calls
 from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
+    away_remedy,
+    busy_remedy,
     check_encoding,
     connect,
     connection_options,
@@ -242,13 +244,32 @@ class Statements:
     def _connected(
         self, pool: Pool, seconds: float = CONNECT_SECONDS
     ) -> Iterator[psycopg.Connection[Any]]:
-        with database_errors(), given_up_in_time():
+        with database_errors(), self._explaining(pool), given_up_in_time():
             connection = _open_connection(pool, seconds)
             try:
                 with cancelled_in_time(connection), connection:
                     yield connection
             finally:
                 pool.putconn(connection)
+
+    @contextmanager
+    def _explaining(self, pool: Pool) -> Iterator[None]:
+        """Let a pool that gave no connection in time say why: it does not by itself."""
+        try:
+            yield
+        except PoolTimeout as exc:
+            told = (
+                f"no database connection became free in time: all {pool.max_size} of this program"
+                " are in use; raise RAG_PG_POOL_SIZE, or ask for less at once"
+            )
+            reads = pool is not self._pool
+            try:
+                dsn = self.dsn if reads else self._found()
+                with database_errors(), connect(dsn, seconds=PING_SECONDS, reads=reads):
+                    pass
+            except RagError as cause:
+                told = str(cause)
+            raise PoolTimeout(told) from exc
 
     def grow_pool(self, connections: int) -> None:
         """Let the pools hold at least so many connections."""
@@ -578,10 +599,7 @@ def database_errors() -> Iterator[None]:
     try:
         yield
     except PoolTimeout as exc:
-        raise DatabaseUnavailable(
-            "no database connection became free in time; check that the server runs and accepts"
-            " connections"
-        ) from exc
+        raise DatabaseUnavailable(str(exc)) from exc
     except psycopg.Error as exc:
         error = _translated(exc)
         error.sqlstate = exc.sqlstate
@@ -598,6 +616,8 @@ def _translated(exc: psycopg.Error) -> RagError:
     if len(message) > LONGEST_MESSAGE:  # it repeats what was given
         message = message[:LONGEST_MESSAGE] + "…"
     hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
+    if exc.sqlstate == "42501" and not hint:
+        hint = "; its owner can allow that: rag.grant_access gives a role the rights of a use"
     if exc.sqlstate in SQLSTATES:
         error = SQLSTATES[exc.sqlstate](f"{message}{hint}")
         if isinstance(error, GateFailed) and exc.diag.message_detail:
@@ -618,13 +638,12 @@ def _translated(exc: psycopg.Error) -> RagError:
             " default_transaction_read_only is on for this role or database"
         )
     if fault is Fault.BUSY:
-        return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
+        remedy = busy_remedy(exc)
+        return DatabaseUnavailable(f"the database cannot do this now: {message}; {remedy}")
     # psycopg's own: an answer too many, as a pooler gives beside the end of its connection.
     broken = isinstance(exc, psycopg.OperationalError | psycopg.InternalError)
     if fault is Fault.AWAY or (exc.sqlstate is None and broken):
-        return DatabaseUnavailable(
-            f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
-        )
+        return DatabaseUnavailable(f"the database cannot be reached: {message}; {away_remedy(exc)}")
     if isinstance(exc, psycopg.ProgrammingError) and exc.sqlstate is None:
         return InvalidInput(
             f"not a connection string: {message}; set RAG_PG_DSN like"

@@ -37,7 +37,7 @@ def describe_error(exc: BaseException) -> str:
         log.warning("%s", exc)
         return "the database does not fit this program; its log says why"
     if isinstance(exc, StatementCanceled):
-        return "the database took too long; ask for less, e.g. with a filter"
+        return "it is more than the database allows at once; ask for less, e.g. with a filter"
     return one_line(str(exc))
 
 

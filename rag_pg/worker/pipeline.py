@@ -150,7 +150,7 @@ class Pipeline:
         ends_at = time.monotonic() + RESTART_SECONDS
 
         def pause_after(exc: Exception, failures: int) -> float | None:
-            away = isinstance(exc, DatabaseUnavailable | StatementCanceled)
+            away = fault_of(exc) in (Fault.AWAY, Fault.BUSY, Fault.CANCELED)
             over = self.stop.is_set() or time.monotonic() > ends_at
             return 0.25 if away and not over else None
 

@@ -1,13 +1,16 @@
 """What the database's refusals become: one line that says what happened and how to mend it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from patience import BOUND
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import DatabaseUnavailable, RagError, StatementCanceled
 from rag_pg.db.database import Database
+from rag_pg.fault import Fault, fault_of
 
 
 def failed(dsn: str, options: str, statement: str) -> RagError:
@@ -33,6 +36,16 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
             " PGOPTIONS='-c statement_timeout=1min'",
         ),
         (
+            "-c temp_file_limit=64 -c work_mem=64",
+            "SELECT count(*) FROM (SELECT g FROM generate_series(1, 100000) AS g ORDER BY -g)",
+            StatementCanceled,
+            (
+                'temporary file size exceeds "temp_file_limit" (64kB); temp_file_limit of this role'
+                " or database is less than that needs for a while: have a superuser raise it by"
+                " ALTER ROLE, or ask for less at once"
+            ),
+        ),
+        (
             "-c default_transaction_read_only=on",
             "TRUNCATE rag.jobs",
             DatabaseUnavailable,
@@ -49,7 +62,7 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
                 " disk space.'; END $$"
             ),
             DatabaseUnavailable,
-            "the database cannot do this now: no space left; Check free disk space.",
+            ("the database cannot do this now: no space left; make room on the disk of the server"),
         ),
         (
             "",
@@ -75,7 +88,45 @@ def test_a_lock_that_is_not_had_in_time(dsn: str, connection: psycopg.Connection
         connection.execute("LOCK TABLE rag.jobs")
         found = failed(dsn, "-c lock_timeout=20", "SELECT rag.list_jobs()")
     assert type(found) is DatabaseUnavailable
-    assert str(found) == "the database cannot do this now: canceling statement due to lock timeout"
+    assert str(found) == (
+        "the database cannot do this now: canceling statement due to lock timeout; another"
+        " transaction holds what this needs for longer than lock_timeout of this role or database"
+        " allows: do it again, or raise lock_timeout"
+    )
+
+
+@pytest.fixture
+def few(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """A role that may have one connection."""
+    connection.execute("DROP ROLE IF EXISTS rag_few")
+    connection.execute("CREATE ROLE rag_few LOGIN CONNECTION LIMIT 1")
+    connection.execute("SELECT rag.grant_access('rag_few', 'reader')")
+    yield make_conninfo(dsn, user="rag_few")
+    connection.execute("SELECT rag.revoke_access('rag_few', 'reader')")
+    connection.execute("DROP ROLE rag_few")
+
+
+@pytest.mark.parametrize(
+    "size, message",
+    [
+        (1, "no database connection became free in time: all 1 of this program are in use; raise"),
+        (2, "the database cannot be reached: .*too many connections for role .*; the server must"),
+    ],
+)
+def test_a_pool_that_gets_no_connection_says_why(
+    dsn: str, few: str, monkeypatch: pytest.MonkeyPatch, size: int, message: str
+) -> None:
+    monkeypatch.setattr("rag_pg.db.connection.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("rag_pg.db.connection.PING_SECONDS", BOUND)
+    opened = Database(few if size == 2 else dsn, pool_size=size)
+    opened.open()
+    try:
+        with opened.connection(), pytest.raises(DatabaseUnavailable, match=message) as caught:
+            opened.list_collections()
+    finally:
+        opened.close()
+    assert "\n" not in str(caught.value)
+    assert fault_of(caught.value) is Fault.AWAY
 
 
 def test_connections_that_the_server_closed_meanwhile_are_opened_anew(

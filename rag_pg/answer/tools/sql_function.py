@@ -13,6 +13,7 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, StatementCanceled
+from rag_pg.fault import Fault, fault_of
 from rag_pg.tools import LONGEST_DESCRIPTION, check_tool
 from rag_pg.types import TOOL_SECONDS, AgentTool, FunctionArgument, FunctionInfo
 
@@ -58,6 +59,8 @@ def sql_function_tool(wanted: SqlFunction, database: Database) -> AgentTool:
         try:
             return limits.call_function(function, arguments)
         except StatementCanceled as exc:
+            if fault_of(exc) is not Fault.CANCELED:
+                raise
             raise TimeoutError(f"no result within {wanted.timeout:g} s") from exc
 
     schema = {

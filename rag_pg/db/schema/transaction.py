@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from rag_pg.db.connect import connect, limit_remedy
+from rag_pg.db.connect import away_remedy, connect, limit_remedy
 from rag_pg.db.schema.name import use_schema
 from rag_pg.errors import DatabaseUnavailable, InvalidInput
 
@@ -119,7 +119,7 @@ def explain(error: BaseException | None) -> str:
     elif isinstance(error, psycopg.Error) and limit_remedy(error):
         remedy = str(limit_remedy(error))
     elif isinstance(error, psycopg.OperationalError) and code[:2] in ("", "08", "28", "3D", "57"):
-        return f"cannot reach the database: {message}; check RAG_PG_DSN and that the server runs"
+        return f"cannot reach the database: {message}; {away_remedy(error)}"
     else:
         remedy = (diagnosis.message_hint if diagnosis else "") or "nothing was changed"
     foreign = FOREIGN.search((diagnosis.context if diagnosis else "") or "")
