@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rag_pg.answer.figures import figures_of, is_number
-from rag_pg.answer.measures import foreign_measures
+from rag_pg.answer.figures import is_number
+from rag_pg.answer.measures import amounts_of, foreign_measures
 from rag_pg.answer.negation import contradicts
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
@@ -122,10 +122,10 @@ def _judge(
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     """Return the sentences of a passage that have most of a claim's words and figures."""
     sentences = split_sentences(passage)
-    figures = [*figures_of(claim)]
+    figures = [*amounts_of(claim)]
 
     def score(sentence: Sentence) -> float:
-        has = figures_of(sentence.text)
+        has = amounts_of(sentence.text)
         of_figures = sum(one in has for one in figures) / len(figures) if figures else 0.0
         return _share(asked, sentence.text) + FIGURES * of_figures
 
@@ -135,8 +135,9 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
         together = " ".join(s.text for s in chosen)
         alone = _share(asked, sentence.text)
         more = _share(asked, f"{together} {sentence.text}") - _share(asked, together)
-        further = figures_of(sentence.text).intersection(figures) - figures_of(together)
-        if alone >= BESIDE or more * len(asked) >= LEAST_WORDS or (alone and further):
+        further = amounts_of(sentence.text).intersection(figures) - amounts_of(together)
+        known = alone or any(isinstance(one, tuple) for one in further)
+        if alone >= BESIDE or more * len(asked) >= LEAST_WORDS or (known and further):
             chosen.append(sentence)
         if len(chosen) == SENTENCES:
             break

@@ -12,9 +12,10 @@ from rag_pg.text import is_function_word, same_word, words
 MOST_COUNTED = 12  # a number in a word up to which it may count what a source lists
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_SPACED = re.compile(r"(?<![\w.,])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![.,:]?\d| \d)")  # 30 000
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
 _LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s|(?<=\s)\d{1,2}\)\s")  # the number of an item
-_GROUPS = re.compile("[,'’\u00a0\u202f]")
+_GROUPS = re.compile("[,'’ \u00a0\u202f]")
 _COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
 _POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 there
 _AFTERNOON = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?p\.?\s?m\b", re.IGNORECASE)
@@ -22,7 +23,7 @@ _MORNING = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?a\.?\s?m\b", re.IGNORECA
 _OCLOCK = re.compile(r"(?<=\d):00\b(?!:)")
 _DATE = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?=\d{2,4}\b|[\s,;:)]|\Z)")  # 31.03.
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
-_WRITTEN = re.compile(rf"{_COMMA.pattern}|{_NUMBER.pattern}")
+_WRITTEN = re.compile(rf"{_SPACED.pattern}|{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
 _TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
 _ROW = re.compile(
@@ -90,7 +91,7 @@ _MONTHS_OF = (
 MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
 
 
-_LARGE = {
+_LARGE: dict[str, int | Decimal] = {
     unit: 10**zeros
     for zeros, units in (
         (3, "thousand tausend mille mil"),
@@ -98,7 +99,7 @@ _LARGE = {
         (9, "billion billions milliarde milliarden milliard milliards mrd"),
     )
     for unit in units.split()
-}
+} | dict.fromkeys(("cents", "centimes", "céntimos"), Decimal("0.01"))
 _HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "mediodía": 12}
 
 
@@ -126,7 +127,7 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
     """
     plain = _OCLOCK.sub("", _LISTED.sub("", _CITATION.sub("", claim)))
     given, values = figures_of(results), figures_of(source)
-    counted = [(value, unit) for _, value, unit in counted_figures(source)]
+    counted = [(n, of) for text, one, of in counted_figures(source) for n in readings(text, one)]
     wrong = _other_half(plain, source) if not given else []
     late = {Decimal(int(match[1])) for match in _AFTERNOON.finditer(plain)}
     for written, value, unit in counted_figures(plain):
@@ -215,8 +216,14 @@ def _ungrouped(written: str) -> str:
     return written.replace(".", "")
 
 
+def readings(written: str, value: Decimal) -> list[Decimal]:
+    """Return the values that a number may have: 1.200 is twelve hundred in most of Europe."""
+    grouped = [Decimal(_ungrouped(written))] if _POINTS.fullmatch(written) else []
+    return [value, *grouped]
+
+
 def _has(written: str, value: Decimal, values: Collection[Decimal]) -> bool:
-    if value in values or (_POINTS.fullmatch(written) and Decimal(_ungrouped(written)) in values):
+    if any(one in values for one in readings(written, value)):
         return True
     is_rough = len(_ungrouped(written).strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
     return is_rough and _is_known(value, values)

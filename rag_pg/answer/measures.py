@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from decimal import Decimal
+from functools import lru_cache
 from itertools import combinations
 
-from rag_pg.answer.figures import counted_figures, figures_of, foreign_figures, number_in_word
+from rag_pg.answer.figures import (
+    counted_figures,
+    figures_of,
+    foreign_figures,
+    number_in_word,
+    readings,
+)
 from rag_pg.text import is_function_word, words
 
 # A line: a dimension, and its units with their size; units of size 0 cannot be converted.
@@ -64,7 +71,7 @@ def _read_units() -> dict[str, tuple[int, Decimal, str]]:
     return found
 
 
-_UNITS = _read_units()
+UNITS = _read_units()
 
 # The number, its dimension, the amount in the smallest unit of that, the name of the unit.
 Quantity = tuple[Decimal, int, Decimal, str]
@@ -84,14 +91,15 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     def is_there(quantity: Quantity) -> bool:
         return any(_is_same(one, quantity) for _, one in known)
 
-    converted = {written.split()[0] for written, one in mine if is_there(one)}
+    same = {written for written, one in mine if is_there(one)}
+    converted = {written.split()[0] for written in same}
     given, figures = figures_of(results), figures_of(source)
     wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
         others = [one for _, one in there if one[:2] == (value, dimension)]
         is_new = not results and value not in figures
-        if (others or is_new) and not is_there(quantity) and value not in given:
+        if (others or is_new) and written not in same and value not in given:
             wrong.append(written)
     computed = _computed(claim, source, figures) if wrong else ()
     return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
@@ -128,15 +136,22 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
                for measure, found in _sides(claim).items() for side in found)  # fmt: skip
 
 
+@lru_cache(1024)
+def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
+    """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
+    return figures_of(text) | {one[1:3] for _, one in _quantities(text)}
+
+
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
     for written, value, unit in counted_figures(text):
-        known = _UNITS.get(unit.replace(" ", "")) or _UNITS.get(_plain(unit))
+        known = UNITS.get(unit.replace(" ", "")) or UNITS.get(_plain(unit))
         if known is not None:
             dimension, size, name = known
-            amount = value * size if size else value
-            if name == "°f":
-                amount = (value - 32) * 5 / 9
-            yield f"{written} {unit}", (value, dimension, amount, name)
+            for one in readings(written, value):
+                amount = one * size if size else one
+                if name == "°f":
+                    amount = (one - 32) * 5 / 9
+                yield f"{written} {unit}", (one, dimension, amount, name)
 
 
 def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
@@ -148,16 +163,16 @@ def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
         counted = number_in_word(_plain(match[1] or ""))
         unit, number = (match[2], counted) if counted and match[2] else (match[1], 1)
         name = _OFTEN.get(_plain(unit), _plain(unit))
-        if name in _UNITS and _UNITS[name][0] == 0:
-            _, size, of = _UNITS[name]
+        if name in UNITS and UNITS[name][0] == 0:
+            _, size, of = UNITS[name]
             yield match[0], (Decimal(number), 0, number * size, of)
     for match in _ONE.finditer(text):
-        if (unit := _plain(match[1])) in _UNITS:
-            dimension, size, of = _UNITS[unit]
+        if (unit := _plain(match[1])) in UNITS:
+            dimension, size, of = UNITS[unit]
             yield match[0], (Decimal(1), dimension, size, of)
     for word in words(text):
         if word in _OFTEN and word not in _NIGHTS:
-            _, size, of = _UNITS[_OFTEN[word]]
+            _, size, of = UNITS[_OFTEN[word]]
             yield word, (Decimal(1), 0, size, of)
 
 
@@ -174,7 +189,7 @@ def _is_same(one: Quantity, other: Quantity) -> bool:
     if one[1] != other[1] or one[3] == other[3]:
         return one[1:3] == other[1:3]
     near = abs(one[2] - other[2]) <= _TOLERANCE * max(one[2], other[2])
-    return bool(_UNITS[one[3]][1]) and near
+    return bool(UNITS[one[3]][1]) and near
 
 
 def _plain(word: str) -> str:

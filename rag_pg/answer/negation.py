@@ -71,6 +71,11 @@ def is_negated(text: str) -> bool:
     return bool(_NEGATION.search(_NONE.sub(" ", text)))
 
 
+def is_only(word: str) -> bool:
+    """Whether a word bounds what is said (solely, unless)."""
+    return bool(_ONLY.fullmatch(word))
+
+
 def without_particle(text: str) -> str:
     """Return a text without the "No," that it begins with."""
     return _PARTICLE.sub("", text)

@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
-from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
+from rag_pg.answer.measures import amounts_of, foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
 from rag_pg.answer.rows import is_of_another_row
+from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import content_words, has_word, is_function_word, same_word, split_sentences, words
 
@@ -87,8 +88,11 @@ def is_about_else(
         is_else = not any(_has(known, word) for word in stated)
     else:
         stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
-        shared = (sum(has_word(source, word) for word in stated) for source in sources)
-        is_else = max(shared, default=0) <= len(stated) * _FEW
+        shared = (
+            sum(is_known(word, own) or says_how(word) for word in stated)
+            for own in map(words, sources)
+        )
+        is_else = max(shared, default=0) < len(stated) * _FEW
     if len(stated) < _LEAST or not is_else:
         return False
     particles = {word for word in words(claim) if is_function_word(word)}
@@ -97,8 +101,10 @@ def is_about_else(
 
 
 def _has_figures(claim: str, sources: Sequence[str]) -> bool:
-    figures = {figure for figure in figures_of(claim) if figure >= _TELLING}
-    return bool(figures) and any(figures <= figures_of(source) for source in sources)
+    figures = {
+        figure for figure in amounts_of(claim) if isinstance(figure, tuple) or figure >= _TELLING
+    }
+    return bool(figures) and any(figures <= amounts_of(source) for source in sources)
 
 
 def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]:
@@ -108,6 +114,7 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         max(_share_of_capitals(claim) / 2, _share_of_capitals(nearest)) > _NOUNS
         and len(_GERMAN.intersection(words(f"{claim} {nearest}"))) > 1
     )
+    first = "".join(word[0] for word in words(claim))
     found: list[str] = []
     for match in _TOKEN.finditer(claim):
         token = match[0]
@@ -117,6 +124,7 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
             token[0].isupper() and inside and (is_person or not are_nouns)
         )
         parts = words(token)
+        is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
         if is_name and parts and not any(_has(known, part) for part in parts):
             found.append(token)
     return found
