@@ -6,7 +6,7 @@ Months and weeks are those of the calendar in the time zone of `now`; weeks begi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,13 +23,18 @@ _NEAR = r"(?P<way>this|last|next|coming)"
 # A bare year or month is one only behind such a word.
 _AFTER_WORDS = "in of since before after until till from during between and to by"
 _AFTER_WORD = "|".join(rf"(?<={word}\s)" for word in _AFTER_WORDS.split())
+_JOINED = (
+    r"\s*(?:,|[-–/&]|,?\s*\b(?:and|or|to|until|till|through)\b)\s*(?:(?:in|of)\s+)?(?:the\s+)?"
+)
+_IS_JOINED = re.compile(_JOINED, re.IGNORECASE).fullmatch
+_LAST_DAY = rf"(?:{_JOINED}(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
 _PERIODS = [
     ("iso", r"(?P<year>\d{4})-(?P<monthnumber>\d\d)(?:-(?P<day>\d\d))?"),
     ("quarter", rf"q(?P<quarter>[1-4])(?:\s+(?:of\s+)?{_YEAR})?"),
     ("quarter", rf"(?P<ordinal>first|second|third|fourth)\s+quarter(?:\s+(?:of\s+)?{_YEAR})?"),
     ("half", rf"(?:h(?P<half>[12])|(?P<ordinal>first|second)\s+half)\s+(?:of\s+)?{_YEAR}"),
-    ("date", rf"{_DAY}(?:\s+of)?\s+{_MONTH}(?:,?\s+{_YEAR})?"),
-    ("date", rf"{_MONTH}\s+{_DAY}(?!\d)(?:,?\s+{_YEAR})?"),
+    ("date", rf"{_DAY}{_LAST_DAY}(?:\s+of)?\s+{_MONTH}(?:,?\s+{_YEAR})?"),
+    ("date", rf"{_MONTH}\s+{_DAY}{_LAST_DAY}(?!\d)(?:,?\s+{_YEAR})?"),
     ("month", rf"{_MONTH}\s+(?:of\s+)?{_YEAR}"),
     ("rolling", rf"(?:the\s+)?(?P<way>last|past|previous|next|coming)\s+{_NUMBER}\s+{_UNIT}s?"),
     ("rolling", rf"(?:the\s+)?(?P<way>past)\s+{_ROLLING}"),
@@ -43,37 +48,64 @@ _PERIODS = [
     ("age", rf"(?P<way>older|newer|younger)\s+than\s+{_NUMBER}\s+{_UNIT}s?(?!\s+ago)"),
     ("day", r"(?P<name>today|yesterday|tomorrow)"),
     ("day", r"the\s+(?P<name>day\s+before\s+yesterday|day\s+after\s+tomorrow)"),
-    ("year", rf"(?:the\s+)?year\s+{_YEAR}"),
-    ("year", rf"(?:{_AFTER_WORD}){_YEAR}(?!\d)"),
-    ("month", rf"(?:{_AFTER_WORD}){_MONTH}"),
+    ("year", rf"(?:the\s+)?years?\s+{_YEAR}"),
+    ("year", rf"(?:{_AFTER_WORD}){_YEAR}(?!\d|[/–-]\d\d\b)"),
+    ("month", rf"(?:{_AFTER_WORD}){_MONTH}(?!\s+(?-i:[A-Z][a-z]))"),  # April Jones is a person
+    ("joined year", rf"{_YEAR}(?!\d)"),  # one only behind another period: in 2023 or 2024
+    ("joined month", _MONTH),
 ]
 _PATTERNS = [(kind, re.compile(rf"\b{pattern}\b", re.IGNORECASE)) for kind, pattern in _PERIODS]
 _BOUND = re.compile(
-    r"\b(?P<bound>since|starting|as\s+of|after|later\s+than|newer\s+than|from|before|"
-    r"earlier\s+than|older\s+than|prior\s+to|until|till|up\s+to|through|by|between)"
-    r"\s+(?:the\s+)?$",
+    r"\b(?P<bound>since|starting|as\s+of|on\s+or\s+after|after\s+or\s+on|on\s+or\s+before|"
+    r"before\s+or\s+on|after|later\s+than|newer\s+than|from|before|earlier\s+than|older\s+than|"
+    r"prior\s+to|until|till|up\s+to|through|by|between)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
-_FROM = ("since", "starting", "as of")
+_FROM = ("since", "starting", "as of", "on or after", "after or on")
 _ONWARDS = re.compile(r"\s*(?:on|onwards?|forwards?)\b", re.IGNORECASE)
+_OR_LATER = re.compile(r"\s*or\s+(?:later|after|newer)\b", re.IGNORECASE)
+_OR_EARLIER = re.compile(r"\s*or\s+(?:earlier|before|older)\b", re.IGNORECASE)
 _HOLDS = re.compile(  # what holds from a day on has no end
     r"\b(?:valid|effective|apply|applies|applied|applicable|force|starting|beginning|available|holds?)\s+\Z",
     re.IGNORECASE,
 )
 _AFTER = ("after", "later than", "newer than")
 _BEFORE = ("before", "earlier than", "older than", "prior to")
-_TO = ("until", "till", "up to", "through", "by")
+_TO = ("until", "till", "up to", "through", "by", "on or before", "before or on")
+_RANGE = ("to", "until", "till", "through", "-", "–")
+_NOT = re.compile(r"(?:\b(?:not|no)|n['’]t)\s+\Z", re.IGNORECASE)
+# What stands before a period that is none to filter by, and why.
+_DOUBTS = [
+    (re.compile(pattern, re.IGNORECASE), why)
+    for pattern, why in (
+        (
+            r"(?:\b(?:not|never|without|except|excluding|other\s+than|apart\s+from)|n['’]t)"
+            r"(?:\s+[\w-]+){0,3}\s+\Z",
+            "it is negated",
+        ),
+        (
+            r"\b(?:fiscal|financial|tax|academic|school)\s+(?:years?\s+)?\Z",
+            "such a year may begin in any month",
+        ),
+        (
+            r"\b(?:compar(?:ed?|ing|isons?)\s+(?:to|with)|unlike|versus|vs\.?|than|instead\s+of|"
+            r"(?:opposed|relative|contrast)\s+to|differ\w*\s+from)(?:\s+[\w-]+){0,2}\s+\Z",
+            "the question compares it",
+        ),
+    )
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Period:
     """The time from `start` to before `stop`, both in the time zone of now; None: without end.
-    text: its words in the question. exact: it begins within a day."""
+    text: its words in the question. exact: it begins within a day. doubt: why it is no filter."""
 
     text: str
     start: datetime | None
     stop: datetime | None
     exact: bool = False
+    doubt: str = ""
 
 
 def find_period(question: str, now: datetime) -> Period | None:
@@ -82,46 +114,81 @@ def find_period(question: str, now: datetime) -> Period | None:
     "last week" is the calendar week before this one, "the last week", "the past week" and "the last
     7 days" end now. "next Tuesday" is the first one after today, "this Tuesday" that of this week.
     "since", "from … on", "after", "before" and "until" leave one end open; "from 2024" alone is
-    that year; "between A and B" spans both.
+    that year. Several periods ("in A or B") are one that holds them all, "after A and before B" is
+    what lies between.
 
     Args:
         now: with its time zone.
     """
     question = " ".join(question.split())
-    found = list(_periods(question, now))
+    found = _ranges(question, list(_periods(question, now)))
     if not found:
         return None
-    (start, stop, first), *others = found
-    bound = _bound(question, start)
-    if bound in ("between", "from") and others:
-        start2, stop2, second = others[0]
-        joint = question[stop:start2].strip().casefold()
-        if joint in ("and", "to", "until", "till", "through", "-", "–"):
-            text = question[_bound_start(question, start) : stop2]
-            exact = first.exact or second.exact
-            return Period(text=text, start=first.start, stop=second.stop, exact=exact)
-    begin = _bound_start(question, start)
-    text = question[begin:stop]
+    (begin, _, first), (_, end, last) = found[0], found[-1]
+    periods = [period for _, _, period in found]
+    starts, stops = [p.start for p in periods], [p.stop for p in periods]
+    between = len(found) == 2 and first.stop is last.start is None
+    if between and not re.search(r"\bor\b", question[begin:end], re.IGNORECASE):
+        start, stop = first.start, last.stop
+    else:
+        start = None if None in starts else min(filter(None, starts))
+        stop = None if None in stops else max(filter(None, stops))
+    doubt = next((period.doubt for period in periods if period.doubt), "")
+    if start is stop is None or (start and stop and start >= stop):
+        doubt = doubt or "it names several times"
+    exact = any(period.exact for period in periods)
+    return Period(text=question[begin:end], start=start, stop=stop, exact=exact, doubt=doubt)
+
+
+def _ranges(
+    question: str, named: Sequence[tuple[int, int, Period]]
+) -> list[tuple[int, int, Period]]:
+    """The periods with the words around them; "from A to B" and "between A and B" are one."""
+    found: list[tuple[int, int, Period]] = []
+    rest = list(named)
+    while rest:
+        start, stop, period = rest.pop(0)
+        match = _BOUND.search(question, 0, start)
+        bound = " ".join(match["bound"].casefold().split()) if match else ""
+        begin = match.start() if match else start
+        gap = question[stop : rest[0][0]].strip().casefold() if rest else ""
+        if gap in _RANGE or (gap == "and" and bound in ("between", "from")):
+            _, stop, other = rest.pop(0)
+            exact = period.exact or other.exact
+            period = Period(text="", start=period.start, stop=other.stop, exact=exact)
+            bound = "between"
+        first, last, doubt = _bounded(question, begin, stop, bound, period)
+        text, exact = question[begin:stop], period.exact
+        bounded = Period(text=text, start=first, stop=last, exact=exact, doubt=doubt)
+        found.append((begin, stop, bounded))
+    return found
+
+
+def _bounded(
+    question: str, begin: int, stop: int, bound: str, named: Period
+) -> tuple[datetime | None, datetime | None, str]:
+    """When a period begins and ends with the word before it (since, before, …) and what else stands
+    around it, and why it is no filter, if so."""
+    first, last = named.start, named.stop
     onwards = _ONWARDS.match(question, stop) or _HOLDS.search(question[:begin])
-    if bound in _FROM or (bound == "from" and onwards):
-        return Period(text=text, start=first.start, stop=None, exact=first.exact)
-    if bound in _AFTER:
-        return Period(text=text, start=first.stop, stop=None, exact=first.exact)
-    if bound in _BEFORE:
-        return Period(text=text, start=None, stop=first.start, exact=first.exact)
-    if bound in _TO:
-        return Period(text=text, start=None, stop=first.stop, exact=first.exact)
-    return first
+    later = _OR_LATER.match(question, stop)
+    if bound in _FROM or (bound == "from" and onwards) or (bound in ("", "from") and later):
+        last = None
+    elif bound in _AFTER:
+        first, last = last, None
+    elif bound in _BEFORE:
+        first, last = None, first
+    elif bound in _TO or (not bound and _OR_EARLIER.match(question, stop)):
+        first = None
+    one_sided = named.start is None or named.stop is None or bound in (*_AFTER, *_BEFORE)
+    if one_sided and _NOT.search(question[:begin]):  # not before, no later than
+        return last, first, ""
+    return first, last, why_no_filter(question[:begin])
 
 
-def _bound(question: str, start: int) -> str:
-    match = _BOUND.search(question, 0, start)
-    return " ".join(match["bound"].casefold().split()) if match else ""
-
-
-def _bound_start(question: str, start: int) -> int:
-    match = _BOUND.search(question, 0, start)
-    return match.start() if match else start
+def why_no_filter(before: str) -> str:
+    """Return why what stands behind these words of a question is none to filter by, or ""."""
+    return next((why for words, why in _DOUBTS if words.search(before)), "")
 
 
 def _periods(question: str, now: datetime) -> Iterator[tuple[int, int, Period]]:
@@ -131,16 +198,27 @@ def _periods(question: str, now: datetime) -> Iterator[tuple[int, int, Period]]:
         for order, (kind, pattern) in enumerate(_PATTERNS)
         for match in pattern.finditer(question)
     ]
-    end = 0
+    chosen: list[tuple[str, re.Match[str]]] = []
     for start, _, _, kind, match in sorted(matches, key=lambda m: m[:3]):
-        if start < end:
+        end = chosen[-1][1].end() if chosen else 0
+        joined = bool(chosen) and _IS_JOINED(question[end:start])
+        if start < end or (kind.startswith("joined") and not joined):
             continue
-        end = match.end()
+        chosen.append((kind.removeprefix("joined "), match))
+    year, following = "", 0  # of the period behind: from March to May 2024
+    found: list[tuple[int, int, Period]] = []
+    for kind, match in reversed(chosen):
+        fields = _fields(match)
+        gap = question[match.end() : following]
+        if year and kind in ("date", "month", "quarter") and _IS_JOINED(gap):
+            fields.setdefault("year", year)
+        year, following = fields.get("year", ""), match.start()
         try:
-            first, after, exact = READERS[kind](_fields(match), now)
+            first, after, exact = READERS[kind](fields, now)
         except (ValueError, OverflowError):  # the 31st of February
             continue
-        yield start, end, Period(text=match[0], start=first, stop=after, exact=exact)
+        found.append((*match.span(), Period(text=match[0], start=first, stop=after, exact=exact)))
+    yield from reversed(found)
 
 
 def _fields(match: re.Match[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
 from rag_pg.search.rewrite.dates import Period
@@ -115,5 +115,6 @@ def period_condition(field: Field, period: Period) -> Condition:
     if period.start is not None:
         test["$gte"] = shown(period.start)
     if period.stop is not None:
-        test["$lt"] = shown(period.stop)
+        of_day = whole_days and period.stop.timetz().replace(tzinfo=None) > time()
+        test["$lt"] = shown(period.stop + timedelta(days=1) if of_day else period.stop)
     return Condition(field=field.name, test=test, source=period.text)

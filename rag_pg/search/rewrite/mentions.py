@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from rag_pg.search.rewrite.dates import Period, find_period
+from rag_pg.search.rewrite.dates import Period, find_period, why_no_filter
 from rag_pg.search.rewrite.fields import Condition, Field, period_condition
 from rag_pg.text import FUNCTION_WORDS, same_word, words
 
@@ -16,33 +16,37 @@ LONGEST_VALUE = 8  # words of a value that is looked for in a question
 NEAR = 3  # words between a value and the name of its field
 
 _NEGATIONS = (
-    "not no except excluding without non nicht kein keine ohne ausser sans sauf sin excepto"
+    "not no never neither nor except excluding without other non isn aren wasn weren doesn don "
+    "nicht kein keine weder noch ohne ausser sans sauf ni sin excepto"
 )
 NEGATIONS = frozenset(_NEGATIONS.split())
+_LISTED = frozenset(["or", "nor", "and", "oder", "noch", "und", "ou", "ni", "et", "o", "y"])
+_MORE = r"over|(?:more|greater|larger|higher|later)\s+than|above|after"
+_LESS = r"under|(?:less|fewer|smaller|lower|earlier)\s+than|below|before"
+_OR_EQUAL = r"\s+or\s+equal(?:\s+to)?"
 _COMPARED = {
-    "$gt": r"over|more\s+than|above|(?:greater|larger|higher|later)\s+than|after|>",
-    "$gte": r"at\s+least|from|since|starting|>=|≥",
-    "$lt": r"under|(?:less|smaller|lower|earlier)\s+than|below|before|<",
-    "$lte": r"at\s+most|up\s+to|until|till|through|by|no\s+more\s+than|<=|≤",
+    "$gt": rf"{_MORE}|>",
+    "$gte": rf"at\s+least|not?\s+(?:{_LESS})|(?:{_MORE}){_OR_EQUAL}|from|since|starting|>=|≥",
+    "$lt": rf"{_LESS}|<",
+    "$lte": rf"at\s+most|not?\s+(?:{_MORE})|(?:{_LESS}){_OR_EQUAL}|up\s+to|until|till|through|by|"
+    r"<=|≤",
 }
 _COMPARISON = "|".join(
-    f"(?P<{name[1:]}>{pattern})" for name, pattern in sorted(_COMPARED.items(), reverse=True)
+    f"(?P<{name[1:]}>{_COMPARED[name]})" for name in ("$lte", "$gte", "$lt", "$gt")
 )
-_NUMBER = r"(?P<number>-?\d+(?:\.\d+)?)(?![\w.]*\d)"
-_YEAR = re.compile(
-    rf"\b(?:(?:{_COMPARISON}|in|of|for|during)\s+(?:the\s+)?(?:year\s+)?|year\s+)"
-    r"(?P<number>(?:19|20)\d\d)\b",
+# A figure of its own: not 20 of "20 thousand", "20 %", "20.000" or "20th".
+_NUMBER = (
+    r"(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d{1,2}|\.\d{4,})?)(?![\w%‰]|[.,]\d|\s*%|"
+    r"\s+(?:per\s?cent|hundred|thousand|million|billion|dozen)\b)"
+)
+_OR_MORE = re.compile(r"\s*(?:(?:or|and)\s+(?:more|above|over|higher|later)\b|\+)", re.IGNORECASE)
+_OR_LESS = re.compile(r"\s*(?:or|and)\s+(?:less|fewer|below|under|lower|earlier)\b", re.IGNORECASE)
+_SECOND = re.compile(
+    rf"\s*(?P<joint>to|until|through|-|–|and|or|,)\s*(?:(?:{_COMPARISON})\s*)?"
+    + _NUMBER.replace("-?", "", 1),
     re.IGNORECASE,
 )
-_TO_YEAR = re.compile(
-    r"\s*(?:(?:to|until|till|through|-|–)\s*(?P<year>(?:19|20)\d\d)\b|(?:on|onwards?)\b)",
-    re.IGNORECASE,
-)
-_ONLY_A_YEAR = re.compile(
-    r"(?:(?:since|from|after|before|until|till|by)\s+)?(?:the\s+)?(?:year\s+)?(?:19|20)\d\d"
-    r"(?:\s*(?:to|until|till|through|-|–)\s*(?:19|20)\d\d)?",
-    re.IGNORECASE,
-)
+_FIGURES = re.compile(r"(?:19|20)\d\d")
 # What is done to a document, and the words of the fields that say when.
 _EVENTS = [
     frozenset(words.split())
@@ -74,17 +78,19 @@ def conditions_by_words(
     that is only mentioned is not.
     """
     tokens = words(question)
+    period = find_period(question, now)
     found: list[Condition] = []
     for field in fields:
         if field.type == "text":
             found += _values(field, tokens)
         elif field.type == "numeric":
-            found += _numbers(field, question)
+            found += _numbers(field, question, period)
         elif field.type == "boolean":
             found += _truth(field, tokens)
-    period = find_period(question, now)
-    if period is None or any(_same_year(condition, period) for condition in found):
+    if period is None or any(condition.source == period.text for condition in found):
         return found, []
+    if period.doubt:
+        return found, [f"“{period.text}” is no filter: {period.doubt}"]
     dated, note = _date_field(tokens, fields, period)
     return ([*found, period_condition(dated, period)] if dated else found), [note] if note else []
 
@@ -104,12 +110,17 @@ def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
     spans = [s for s in spans if not any(_within(s, other) for other in spans)]
     wanted: dict[bool, list[Any]] = {True: [], False: []}
     excluded: list[Any] = []
-    for start, stop, value in spans:
+    denied: dict[int, bool] = {}  # where values end that a negation denies, and whether named
+    for start, stop, value in sorted(spans, key=lambda span: span[:2]):
         named = any(
             -NEAR <= position - stop < NEAR or 0 < start - position <= NEAR for position in names
         )
         named = named and not all(start <= position < stop for position in names)
         negated = not NEGATIONS.isdisjoint(tokens[max(0, start - 2) : start])
+        if start - 1 in denied and tokens[start - 1] in _LISTED:  # not A or B
+            negated, named = True, denied[start - 1]
+        if negated:
+            denied[stop] = named
         if negated and named:
             excluded.append(value)
         elif not negated and (named or not FUNCTION_WORDS.issuperset(tokens[start:stop])):
@@ -152,31 +163,65 @@ def _listed(values: Sequence[Any]) -> str:
 # --- numbers, booleans
 
 
-def _numbers(field: Field, question: str) -> Iterator[Condition]:
-    """A number that is compared with the field by name, or a year of a field that is called so."""
-    match = _YEAR.search(question) if "year" in field.name_words else None
-    if match is None and field.name_words:
-        name = r"[\s_-]+".join(map(re.escape, field.name_words))
-        copula = r"(?:(?:is|are|was|of|number|no\.?)\s+)?"
-        compared = rf"(?:(?:{_COMPARISON})\s*)?{_NUMBER}"
-        match = re.search(rf"\b{name}s?\b\W*{copula}{compared}", question, re.IGNORECASE)
-    if match is None:
-        return
-    number = float(match["number"])
-    value = int(number) if number.is_integer() else number
-    operator = next((key for key in _COMPARED if match[key[1:]]), None)
-    source = " ".join(match[0].split())
-    if match.re is _YEAR and (match["gte"] or "").casefold() == "from":
-        operator, to = None, _TO_YEAR.match(question, match.end())
-        if to and to["year"]:
-            test = {"$gte": value, "$lte": int(to["year"])}
-            yield Condition(field=field.name, test=test, source=f"{source}{to[0]}")
+def _numbers(field: Field, question: str, period: Period | None) -> Iterator[Condition]:
+    """A number that is compared with the field by name, or years of a field that is called so."""
+    if "year" in field.name_words and period is not None and not period.doubt:
+        of_years = _years(period)
+        if of_years is not None:
+            yield from _known(field, of_years, period.text)
             return
-        operator = "$gte" if to else None
-    if operator is not None:
-        yield Condition(field=field.name, test={operator: value}, source=source)
-    elif value in field.values or not field.complete:
-        yield Condition(field=field.name, test=value, source=source)
+    name = r"[\s_-]+".join(map(re.escape, field.name_words))
+    copula = r"(?:(?:is|are|was|were|of|number|between|no\.?(?=\s*\d))\s+)?"
+    compared = rf"(?:(?:{_COMPARISON})\s*)?{_NUMBER}"
+    match = re.search(rf"\b{name}s?\b[\s:=(]*{copula}{compared}", question, re.IGNORECASE)
+    if not name or match is None or why_no_filter(question[: match.start()]):
+        return
+    value, operator, stop = _value(match), _operator(match), match.end()
+    second = _SECOND.match(question, stop)
+    test: Any = {operator: value} if operator else value
+    if second is not None:
+        other, joint, stop = _value(second), second["joint"].casefold(), second.end()
+        between = re.search(r"\bbetween\b", match[0], re.IGNORECASE)
+        bound = _operator(second)
+        if bound and operator and joint == "and":
+            test = {operator: value, bound: other}
+        elif bound:
+            return
+        elif between or joint not in ("and", "or", ","):
+            test = {"$gte": value, "$lte": other}
+        elif not operator:
+            test = {"$in": [value, other]}
+    elif _OR_MORE.match(question, stop):
+        test = {"$gte": value}
+    elif _OR_LESS.match(question, stop):
+        test = {"$lte": value}
+    yield from _known(field, test, " ".join(question[match.start() : stop].split()))
+
+
+def _years(period: Period) -> Any:
+    """What a period of whole years that are named by figures asks of a year; None: it is none."""
+    edges = [edge for edge in (period.start, period.stop) if edge is not None]
+    if not _FIGURES.search(period.text) or any(edge.timetuple().tm_yday > 1 for edge in edges):
+        return None
+    if period.start is None or period.stop is None:
+        return {"$lt" if period.start is None else "$gte": edges[0].year}
+    last = period.stop.year - 1
+    return last if last == period.start.year else {"$gte": period.start.year, "$lte": last}
+
+
+def _known(field: Field, test: Any, source: str) -> Iterator[Condition]:
+    """The condition, but not that a field is what it never is."""
+    if isinstance(test, dict) or test in field.values or not field.complete:
+        yield Condition(field=field.name, test=test, source=source)
+
+
+def _value(match: re.Match[str]) -> float | int:
+    number = float(match["number"].replace(",", ""))
+    return int(number) if number.is_integer() else number
+
+
+def _operator(match: re.Match[str]) -> str | None:
+    return next((key for key in _COMPARED if match[key[1:]]), None)
 
 
 def _truth(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
@@ -190,11 +235,6 @@ def _truth(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
 
 
 # --- dates
-
-
-def _same_year(condition: Condition, period: Period) -> bool:
-    """Whether a condition on a number is about the year that the period is."""
-    return _ONLY_A_YEAR.fullmatch(period.text) is not None and period.text[-4:] in condition.source
 
 
 def _speaks_of(field: Field, word: str) -> bool:

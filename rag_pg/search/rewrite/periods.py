@@ -115,8 +115,11 @@ def _iso(fields: dict[str, str], now: datetime) -> Bounds:
 
 def _date(fields: dict[str, str], now: datetime) -> Bounds:
     year = int(fields.get("year", now.year))
-    start = _at(now, year, MONTHS[fields["month"]], int(fields["day"]))
-    return start, _day(start, 1), False
+    month, day = MONTHS[fields["month"]], int(fields["day"])
+    last = int(fields.get("last", day))
+    if last < day:
+        raise ValueError(last)
+    return _at(now, year, month, day), _day(_at(now, year, month, last), 1), False
 
 
 def _month(fields: dict[str, str], now: datetime) -> Bounds:

@@ -68,6 +68,25 @@ NOW = datetime(2026, 11, 22, 18, 30, tzinfo=ZONE)
         ("older than six months", None, "2026-05-22"),
         ("between 2023 and 2024", "2023-01-01", "2025-01-01"),
         ("from 5 March 2024 to 7 April 2024", "2024-03-05", "2024-04-08"),
+        ("between 5 and 10 March 2024", "2024-03-05", "2024-03-11"),
+        ("on March 5-10, 2024", "2024-03-05", "2024-03-11"),
+        ("from March to May 2024", "2024-03-01", "2024-06-01"),
+        ("in March or April 2024", "2024-03-01", "2024-05-01"),
+        ("between Q1 and Q3 2024", "2024-01-01", "2024-10-01"),
+        ("valid from 2022 to 2024", "2022-01-01", "2025-01-01"),
+        ("from 2022 until 2024", "2022-01-01", "2025-01-01"),
+        ("in 2023 or 2024", "2023-01-01", "2025-01-01"),
+        ("in 2021, 2022 and 2024", "2021-01-01", "2025-01-01"),
+        ("of the years 2022 and 2023", "2022-01-01", "2024-01-01"),
+        ("signed after 2020 and before 2023", "2021-01-01", "2023-01-01"),
+        ("what does the report of 2024 say that was said in 2021?", "2021-01-01", "2025-01-01"),
+        ("not before 2024", "2024-01-01", None),
+        ("no later than March 2024", None, "2024-04-01"),
+        ("no older than two years", "2024-11-22", None),
+        ("on or after 5 March 2024", "2024-03-05", None),
+        ("on or before 5 March 2024", None, "2024-03-06"),
+        ("in 2024 or later", "2024-01-01", None),
+        ("in 2024 or earlier", None, "2025-01-01"),
     ],
 )
 def test_a_date_becomes_the_days_that_it_means(
@@ -96,11 +115,36 @@ def test_a_date_becomes_the_days_that_it_means(
         "second part",
         "in 3 steps",
         "9999 decades ago",
+        "the contract of April Jones",
+        "in the season of 2023/24",
         "",
     ],
 )
 def test_what_is_no_date_is_none(question: str) -> None:
     assert find_period(question, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("contracts not signed in 2024", "it is negated"),
+        ("contracts that weren't signed last year", "it is negated"),
+        ("contracts other than of 2024", "it is negated"),
+        ("not until 2024", "it is negated"),
+        ("the fiscal year 2024", "such a year may begin in any month"),
+        ("financial Q1 2024", "such a year may begin in any month"),
+        ("compared with last year, what is new?", "the question compares it"),
+        ("did prices rise since 2023 compared to 2021?", "the question compares it"),
+        ("are contracts of 2024 longer than in 2023?", "the question compares it"),
+        ("unlike in 2023, what holds?", "the question compares it"),
+        ("signed before 2020 or after 2023", "it names several times"),
+        ("from December to May 2024", "it names several times"),
+    ],
+)
+def test_a_time_that_is_none_to_filter_by_says_why(question: str, why: str) -> None:
+    period = find_period(question, NOW)
+    assert period is not None
+    assert period.doubt == why
 
 
 def test_hours_are_counted_by_the_clock_that_does_not_jump() -> None:
@@ -153,6 +197,5 @@ def test_calendar_units_touch_and_hold_today(day: date, count: int) -> None:
 def test_any_text_is_read_without_an_error(text: str) -> None:
     for question in (text, f"since {text} 2024"):
         found = find_period(question, NOW)
-        assert (
-            found is None or found.start is None or found.stop is None or (found.start < found.stop)
-        )
+        if found and found.start and found.stop and not found.doubt:
+            assert found.start < found.stop
