@@ -8,7 +8,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _d double precision[] := ARRAY(SELECT x.d FROM unnest(differences) WITH ORDINALITY AS x (d, n)
-        WHERE x.d <> 0 ORDER BY x.n);
+        WHERE abs(x.d) > 1e-12 ORDER BY x.n);  -- what rounding leaves is none
     _n integer := cardinality(_d);
     _bytes integer := (_n + 7) / 8;
     _equal double precision := (cardinality(differences) - _n) / 2.0;  -- a half is drawn
@@ -316,8 +316,8 @@ BEGIN
                count(*) FILTER (WHERE p.of_b > p.of_a + 1e-12) AS wins,
                count(*) FILTER (WHERE abs(p.of_b - p.of_a) <= 1e-12) AS ties,
                count(*) FILTER (WHERE p.of_b < p.of_a - 1e-12) AS losses,
-               (1.959964 + 0.841621) * stddev_samp(p.of_b - p.of_a)
-                   / sqrt(count(*) FILTER (WHERE p.both)) AS detectable,
+               nullif((1.959964 + 0.841621) * stddev_samp(p.of_b - p.of_a)
+                   / sqrt(count(*) FILTER (WHERE p.both)), 0) AS detectable,
                count(p.missing_a) AS missing_a, count(p.missing_b) AS missing_b
         FROM paired AS p
         GROUP BY GROUPING SETS ((p.metric), (p.metric, p.category))
@@ -359,7 +359,8 @@ they are. low, high: the differences that the same test does not exclude at the 
 correction leaves, so that 0 is outside just when adjusted_p_value is below the significance; NULL
 where so few questions show nothing. wins, ties, losses:
 questions on which b is better, equal, worse (for seconds, tokens and cost, more). detectable: the
-smallest difference that so many questions show with 80 % power at p < 0.05. metrics: names that
+smallest difference that so many questions show with 80 % power at p < 0.05; NULL where all
+differences are equal. metrics: names that
 rag.query_metrics gives. seed: the same one gives the same result.
 Circle: application, Evaluation.
 SELECT * FROM rag.compare_runs(1, 2)$$;

@@ -32,10 +32,11 @@ BEGIN
         put_eval_scores.judge_version, (g.value ->> 'score')::double precision,
         CASE WHEN NOT x.erased THEN left(g.value ->> 'reason', 2000) END,
         CASE WHEN NOT x.erased THEN left(g.value ->> 'error', 1000) END
-    FROM jsonb_array_elements(scores) AS g
+    FROM jsonb_array_elements(scores) WITH ORDINALITY AS g (value, n)
     JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = g.value ->> 'query_id'
     CROSS JOIN LATERAL (SELECT e.hits @> '[{"erased": true}]'
         OR e.hits = '[]' AND e.answer IS NULL) AS x (erased)  -- what was judged
+    ORDER BY e.query_id, g.n DESC
     ON CONFLICT (run_id, query_id, judge, judge_version) DO UPDATE
     SET score = excluded.score, reason = excluded.reason, error = excluded.error,
         scored_at = excluded.scored_at;

@@ -122,6 +122,7 @@ AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(put_eval_results.run_id);
     _collection integer := (rag._require_collection(_run.collection)).collection_id;
+    _impossible text;
     _unknown text;
     _rows rag.eval_results[];
     _count integer;
@@ -134,6 +135,25 @@ BEGIN
         RAISE EXCEPTION 'the results are no JSON array of objects' USING ERRCODE = 'RG001',
         HINT = 'pass [{"query_id": "...", "hits": [{"chunk_id": 1, "score": 0.5}, ...]}, ...]';
     END IF;
+    SELECT min(r.value ->> 'query_id') INTO _impossible
+    FROM jsonb_array_elements(results) AS r
+    WHERE r.value @? 'lax $ ? (@.seconds < 0 || @.cost < 0 || @.prompt_tokens < 0
+        || @.answer_tokens < 0 || @.supported_statements < 0 || @.supporting_citations < 0
+        || @.supported_statements > @.statements || @.supporting_citations > @.citations
+        || @.seconds.type() == "string" || @.cost.type() == "string"
+        || @.confidence.type() == "string")';
+    IF _impossible IS NOT NULL THEN
+        RAISE EXCEPTION 'the result of question % has a number that cannot be',
+            quote_literal(left(_impossible, 200))
+        USING ERRCODE = 'RG001', HINT = 'numbers are no strings; seconds, cost and counts are 0 or '
+            'more, and of statements and citations no more are supported than there are';
+    END IF;
+    SELECT jsonb_agg(r.value ORDER BY r.n) INTO results
+    FROM (
+        SELECT DISTINCT ON (e.value ->> 'query_id') e.value, e.n
+        FROM jsonb_array_elements(results) WITH ORDINALITY AS e (value, n)
+        ORDER BY e.value ->> 'query_id', e.n DESC
+    ) AS r;
     SELECT min(coalesce(r.value ->> 'query_id', 'null')) INTO _unknown
     FROM jsonb_array_elements(results) AS r
     WHERE NOT EXISTS (SELECT FROM rag.eval_queries AS q WHERE q.set_id = _run.set_id
@@ -188,7 +208,7 @@ $$;
 
 COMMENT ON FUNCTION rag.put_eval_results IS
 $$Record what a run found, judged by the documents as they are now; return how many questions. A
-question that was recorded before is replaced. An answer from a chunk that is gone meanwhile is
+question that was recorded before is replaced, and of one that stands here twice the last counts. An answer from a chunk that is gone meanwhile is
 measured, and its text not kept. In a run of answers a question with an error has a wrong one.
 
 results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first, or {"uri": text,

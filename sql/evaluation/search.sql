@@ -22,9 +22,10 @@ BEGIN
     INSERT INTO rag.eval_embeddings AS e (set_id, query_id, fingerprint, question_hash, embedding)
     SELECT DISTINCT ON (q.query_id) _set, q.query_id, put_eval_embeddings.fingerprint,
         rag.content_hash(q.question), g.embedding
-    FROM unnest(query_ids, embeddings) AS g (query_id, embedding)
+    FROM unnest(query_ids, embeddings) WITH ORDINALITY AS g (query_id, embedding, n)
     JOIN rag.eval_queries AS q ON q.set_id = _set AND q.query_id = g.query_id
     WHERE g.embedding IS NOT NULL
+    ORDER BY q.query_id, g.n DESC
     ON CONFLICT (set_id, query_id, fingerprint) DO UPDATE
     SET question_hash = excluded.question_hash, embedding = excluded.embedding;
     GET DIAGNOSTICS _count = ROW_COUNT;

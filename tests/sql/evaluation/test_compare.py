@@ -41,6 +41,16 @@ def test_few_differences_are_tested_by_all_signs(connection: Connection, count: 
     assert found == pytest.approx(enumerated_p(differences))
 
 
+@pytest.mark.one_database
+@pytest.mark.parametrize("one, other, allowed", [(0.8, 0.7, 0.1), (0.9, 0.6, 0.3)])
+def test_what_rounding_leaves_of_a_loss_that_is_allowed_is_none(
+    connection: Connection, one: float, other: float, allowed: float
+) -> None:
+    left = other - one + allowed
+    assert left < 0
+    assert permutation_p(connection, [left] * 30) == 1
+
+
 @pytest.mark.parametrize("shift", [0.0, 0.02, 0.05])
 def test_many_differences_are_tested_by_random_signs(connection: Connection, shift: float) -> None:
     generator = np.random.default_rng(7)

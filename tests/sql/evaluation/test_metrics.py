@@ -202,3 +202,49 @@ def test_latency_tokens_and_cost_are_told_by_category(connection: Connection) ->
     assert found[None, "tokens"] == 410 and found["odd", "tokens"] == 200
     assert found[None, "cost"] == 10 and found["even", "cost"] == 5
     assert found[None, "errors"] == 1
+
+
+def test_of_a_question_that_is_recorded_twice_in_one_call_the_last_counts(
+    connection: Connection,
+) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    connection.execute("""SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "x"}]')""")
+    connection.execute("SELECT rag.start_eval_run('set', 'docs')")
+    results = [{"query_id": "q", "seconds": 1}, {"query_id": "q", "seconds": 2}]
+    assert connection.execute(
+        "SELECT rag.put_eval_results(1, %s)", [json.dumps(results)]
+    ).fetchone() == (1,)
+    for judge, scores in (("up", (0, 1)), ("down", (1, 0))):
+        given = json.dumps([{"query_id": "q", "score": score} for score in scores])
+        connection.execute("SELECT rag.put_eval_scores(1, %s, '1', %s)", [judge, given])
+    for fingerprint, vectors in (("up", ["[0,0,1]", "[1,0,0]"]), ("down", ["[1,0,0]", "[0,0,1]"])):
+        connection.execute(
+            "SELECT rag.put_eval_embeddings('set', %s, '{q,q}', %s)", [fingerprint, vectors]
+        )
+    figures = connection.execute(
+        "SELECT metric, value FROM rag.query_metrics(1) ORDER BY metric"
+    ).fetchall()
+    assert figures == [("judge:down", 0), ("judge:up", 1), ("seconds", 2)]
+    kept = connection.execute(
+        "SELECT fingerprint, embedding::text FROM rag.eval_embeddings ORDER BY fingerprint"
+    ).fetchall()
+    assert kept == [("down", "[0,0,1]"), ("up", "[1,0,0]")]
+    assert connection.execute("SELECT rag.put_eval_results(1, '[]')").fetchone() == (0,)
+
+
+def test_numbers_that_cannot_be_are_refused_by_question(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    connection.execute("""SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "x"}]')""")
+    connection.execute("SELECT rag.start_eval_run('set', 'docs')")
+    for numbers in (
+        {"seconds": -1},
+        {"cost": -0.1},
+        {"confidence": "NaN"},
+        {"seconds": "NaN"},
+        {"statements": 1, "supported_statements": 2},
+        {"citations": 1, "supporting_citations": -1},
+    ):
+        given = json.dumps([{"query_id": "q", **numbers}])
+        with pytest.raises(psycopg.Error, match="result of question 'q' has a number") as caught:
+            connection.execute("SELECT rag.put_eval_results(1, %s)", [given])
+        assert caught.value.sqlstate == "RG001"
