@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _MOST_BRACKETS = 500  # of a paragraph: how long a parser takes grows with their square
+_DRAWN = re.compile(r"\W*(?:mermaid|plantuml|puml|dot|graphviz|d2|markmap)\b", re.IGNORECASE)
 
 Span = tuple[int, int]
 
@@ -32,7 +34,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """code: fenced and inline, with its marks. unread: lines whose links nobody can find."""
+    """code: fenced and inline, with its marks, but for diagrams, which are drawn. unread: lines
+    whose links nobody can find."""
 
     links: frozenset[Link]
     code: frozenset[Span]
@@ -57,7 +60,7 @@ def _read(text: str, parser: MarkdownIt) -> Markup:
     cells: dict[int, int] = {}  # where the next cell of a row is looked for
     before: Token | None = None
     for token in parser.parse(text, env):
-        if token.type == "fence" and token.map:
+        if token.type == "fence" and token.map and not _DRAWN.match(token.info):
             code.add((starts[token.map[0]], starts[token.map[1]]))
         elif token.type == "inline" and token.map and token.content:
             is_cell = before is not None and before.tag in ("td", "th")

@@ -115,8 +115,8 @@ KEYS = [
 ]
 NUMBERS = [
     _behind(
-        "So {7}. It runs [VII]. On ⑦. It is.₇ It was.「7」",
-        "So. It runs. On. It is. It was.",
+        "So {7}. It runs [VII]. On ⑦. It is.₇ It was.「7」 And 『7』. Or ‹7›. Or [Ⅶ].",
+        "So. It runs. On. It is. It was. And. Or. Or.",
     ),
 ]
 SIGNS = [
@@ -150,6 +150,7 @@ FURTHER = [
     _behind("So.\u207d\u2079\u207e That too.\u208d\u2089\u208e", "So. That too."),
     ("The pump runs at 50 bar \u2468 ¤.", SAID),
     ("The pump runs at 50 bar ^9^ ¤.", SAID),
+    _behind(f'So:\n```mermaid\nclick A "{E}"\n```', 'So:\n```mermaid\nclick A ""\n```'),
 ]
 HOSTILE = [*FURTHER, *IMAGES, *LINKS, *HTML, *KEYS, *NUMBERS, *SIGNS]
 
