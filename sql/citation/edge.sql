@@ -182,6 +182,23 @@ $$Whether the character 3 parts in a form what words make one: a short form (ca 
 Chinese, a negation and what it negates.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._parts_formula(edge text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN edge ~ (
+    -- Ca(OH)₂, [CuCl₄]²⁻, −½
+    E'[^ \n]\x03[])}]*[\u2080-\u208E]|(?:[^ \n]\x03[])}]+|[])}]\x03)[\u2070-\u2079\u00B2\u00B3\u00B9]*'
+    '[\u207A\u207B]|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
+    -- x_{1}, 10^{5}, rgb(1, 2), ません
+    '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)|[A-Za-z0-9](?:\x03[(]|[(]\x03)[0-9]'
+    '|\u307E(?:\x03\u305B|\u305B\x03)\u3093');
+
+COMMENT ON FUNCTION rag._parts_formula IS
+$$Whether the character 3 parts a formula or a call, in a text as it stands: what is lowered or
+charged behind a bracket, a sign and a fraction of one character, an index or a power of TeX, figures
+in parentheses; or the negation ません.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -377,6 +394,9 @@ DECLARE
         rag._parts_numeral(right(_before, 24) || E'\x03' || left(_slice, 24));
     _parts_end CONSTANT boolean :=
         rag._parts_numeral(right(_slice, 24) || E'\x03' || left(_after, 24));
+    _formula CONSTANT boolean :=
+        rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
+        OR rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4));
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
         || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || ']'
@@ -390,7 +410,7 @@ DECLARE
     _edge text;
     _shape text;
 BEGIN
-    IF _parts_begin OR _parts_end THEN
+    IF _parts_begin OR _parts_end OR _formula THEN
         RETURN false;
     END IF;
     IF form IS NULL THEN

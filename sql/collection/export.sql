@@ -8,12 +8,14 @@ AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(_export_settings.collection);
     _id CONSTANT integer := _collection.collection_id;
+    _counted CONSTANT text[] := CASE WHEN rag._scope(_id) IS NOT NULL THEN '{measured_chunks}'
+        ELSE '{}' END;
 BEGIN
     RETURN jsonb_build_object(
         'collection', to_jsonb(_collection) - '{name,dropped_at,lexer_version,index_format,
             copy_of}'::text[],
         'spaces', (
-            SELECT jsonb_agg(to_jsonb(s) - '{space_id,collection_id,dropped_at}'::text[]
+            SELECT jsonb_agg(to_jsonb(s) - '{space_id,collection_id,dropped_at}'::text[] - _counted
                 ORDER BY s.state <> 'active', s.space_id)
             FROM rag._live_spaces(_id) AS s),
         'fields', (

@@ -285,6 +285,7 @@ def _export_as_tenant(role: str, tmp_path: Path) -> None:
                 "latin1"
             )
             assert tenancy.canary("acme") in told
+            assert ("measured_chunks" in told) == (name != tenancy.SHARED)  # of all tenants
             for word in ("nobodyscanary", "globex", tenancy.hidden("acme"), "/sales"):
                 assert word not in told, word
         with pytest.raises(PermissionDenied, match="function _begin_import"):

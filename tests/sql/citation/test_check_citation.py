@@ -300,6 +300,16 @@ CUT = (  # what the source says, and of it a part that says something else
     ("They told us he was 6' 2\" in his shoes.", "They told us he was 6'"),
     ("They told us it was No. 5 of them all.", "They told us it was No."),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
+    # formulas, TeX and calls
+    ("Lime is Ca(OH)₂ in every book of it.", "Lime is Ca(OH)"),
+    ("Lime is Ca(OH)₂ in every book of it.", "₂ in every book of it"),
+    ("It is [CuCl₄]²⁻ in every book of it.", "It is [CuCl₄]"),
+    ("The change was −½ in every book of it.", "½ in every book of it"),
+    ("We take the number x_{12} of it.", "We take the number x"),
+    ("We count to 10^{5} in every book of it.", "{5} in every book of it"),
+    ("Its colour is rgb(1,2,3) in every book.", "Its colour is rgb"),
+    ("Its colour is rgb(1,2,3) in every book.", "(1,2,3) in every book"),
+    ("この規則は今でも正しくありません。", "この規則は今でも正しくありませ"),
 )  # fmt: skip
 
 
