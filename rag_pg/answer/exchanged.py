@@ -44,6 +44,12 @@ sixth 6th sechste sechsten sechster sechstes sixième sexto sexta""".splitlines(
     )
     for word in words(line)
 }
+_SPAN = re.compile(
+    r"(\w{3,})\s*(?:-|–|\b(?:to|through|until|bis|au|à|al?|hasta)\b)\s*(?:\w\w\s)?(\w{3,})"
+)
+_BUT = re.compile(
+    r"\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+", re.IGNORECASE
+)
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
 _MUST = re.compile(
     r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
@@ -130,7 +136,9 @@ def _quantified(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _dates_otherwise(claim: str, sentence: str) -> bool:
     """A month, a weekday, a season or a time of day that is not there, where another is."""
-    mine, there = _dates(claim), _dates(sentence)
+    mine, there = _dates(_BUT.sub("", claim)), _dates(sentence)
+    if not _within(claim):
+        there |= _within(sentence)
     return any(
         date not in there and any(kind == date[0] for kind, _ in there - mine) for date in mine
     )
@@ -144,6 +152,13 @@ def _dates(text: str) -> frozenset[tuple[int, int]]:
         if word in _DATES and (written is None or (written and re.search(rf"\b{written}\b", text))):
             found.add(_DATES[word])
     return frozenset(found)
+
+
+def _within(text: str) -> set[tuple[int, int]]:
+    """The days and months that lie within the spans of a text."""
+    spans = [(_dates(first), _dates(last)) for first, last in _SPAN.findall(text)]
+    return {(kind, n) for one, other in spans for kind, begin in one for of, stop in other
+            if kind == of for n in range(begin, stop)}  # fmt: skip
 
 
 def _demands_more(claim: str, sentence: str) -> bool:

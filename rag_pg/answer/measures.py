@@ -71,7 +71,7 @@ def _read_units() -> dict[str, tuple[int, Decimal, str]]:
     return found
 
 
-UNITS = _read_units()
+_UNITS = _read_units()
 
 # The number, its dimension, the amount in the smallest unit of that, the name of the unit.
 Quantity = tuple[Decimal, int, Decimal, str]
@@ -144,7 +144,7 @@ def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
     for written, value, unit in counted_figures(text):
-        known = UNITS.get(unit.replace(" ", "")) or UNITS.get(_plain(unit))
+        known = _UNITS.get(unit.replace(" ", "")) or _UNITS.get(_plain(unit))
         if known is not None:
             dimension, size, name = known
             for one in readings(written, value):
@@ -163,16 +163,16 @@ def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
         counted = number_in_word(_plain(match[1] or ""))
         unit, number = (match[2], counted) if counted and match[2] else (match[1], 1)
         name = _OFTEN.get(_plain(unit), _plain(unit))
-        if name in UNITS and UNITS[name][0] == 0:
-            _, size, of = UNITS[name]
+        if name in _UNITS and _UNITS[name][0] == 0:
+            _, size, of = _UNITS[name]
             yield match[0], (Decimal(number), 0, number * size, of)
     for match in _ONE.finditer(text):
-        if (unit := _plain(match[1])) in UNITS:
-            dimension, size, of = UNITS[unit]
+        if (unit := _plain(match[1])) in _UNITS:
+            dimension, size, of = _UNITS[unit]
             yield match[0], (Decimal(1), dimension, size, of)
     for word in words(text):
         if word in _OFTEN and word not in _NIGHTS:
-            _, size, of = UNITS[_OFTEN[word]]
+            _, size, of = _UNITS[_OFTEN[word]]
             yield word, (Decimal(1), 0, size, of)
 
 
@@ -189,7 +189,7 @@ def _is_same(one: Quantity, other: Quantity) -> bool:
     if one[1] != other[1] or one[3] == other[3]:
         return one[1:3] == other[1:3]
     near = abs(one[2] - other[2]) <= _TOLERANCE * max(one[2], other[2])
-    return bool(UNITS[one[3]][1]) and near
+    return bool(_UNITS[one[3]][1]) and near
 
 
 def _plain(word: str) -> str:

@@ -9,15 +9,16 @@ from rag_pg.answer.relations import OF_SIDES, is_turned
 from rag_pg.text import is_function_word, same_word, words
 
 _NEGATION = re.compile(
-    r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|excluding|except|all\ but|\w+n['’]t
-    |forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
-    |nicht|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|jamás|ningun\w*|ningún
-    |не|нет|никогда|без|ni|non|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
+    r"""(?<!\w)(?:not|no|never|none|nothing|neither|nor|cannot|without|excluding|except
+    |all\ but|\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
+    |nichts?|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|rien|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|nada|jamás|ningun\w*|ningún
+    |не|нет|никогда|без|ni|non|niente|nulla|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
     )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
     r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только"
+    r"|(?:costs?|koste\w*|coûte\w*|cuesta\w?|costan?) (?:nothing|nichts|rien|nada|niente)"
     r"|(?:no|not|nicht|pas|no)\s+(?:\w+er|more|less|mehr|plus|moins|más)(?=\s+(?:than|als|de|que)\b)"
     r"|(?:not?|never|cannot|nicht|nie|pas|jamais|nunca)\s+(?:exceed\w*|above|over|below|under|before"
     r"|after|über|unter|vor|nach|avant|après|antes|después)\b"
@@ -74,6 +75,11 @@ def is_negated(text: str) -> bool:
 def is_only(word: str) -> bool:
     """Whether a word bounds what is said (solely, unless)."""
     return bool(_ONLY.fullmatch(word))
+
+
+def without_negations(text: str) -> str:
+    """Return a text without what denies in it: two copies run, of two copies won't run."""
+    return _NEGATION.sub(" ", text)
 
 
 def without_particle(text: str) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from rag_pg.answer.figures import is_number
-from rag_pg.answer.measures import UNITS
-from rag_pg.answer.negation import CLAUSE, is_negated, is_only
+from rag_pg.answer.figures import counted_figures, is_number
+from rag_pg.answer.negation import CLAUSE, is_only, without_negations
 from rag_pg.answer.relations import OF_SIDES
 from rag_pg.answer.talk import ENDINGS, is_of_speech
 from rag_pg.text import content_words, is_function_word, same_word, words
@@ -19,7 +18,6 @@ _OF_WHOLE, _SHARE_OF_WHOLE = 2.5, 1 / 3  # the same of a whole claim
 _MANY = 3  # words of a clause that nothing has, unless it has no others
 _FREQUENT = 500  # words of a language that say nothing new
 _PART = 5  # letters of a word that is a part of a compound
-_UNIT = 3  # letters of an abbreviated unit
 _STEM = 4  # letters of a common word with an ending
 _LANGUAGE = 1 / 4  # of a claim's words that are common, where its language is known
 
@@ -48,17 +46,19 @@ def strange_words(claim: str, known: Collection[str]) -> list[str]:
 
 def _told(clause: str, known: Collection[str]) -> tuple[int, list[str]]:
     """How many words of a clause say something, and which of them nothing has."""
-    told = [w for w in content_words(clause) if not is_function_word(w) and not is_number(w)]
+    stated = content_words(without_negations(clause))
+    told = [w for w in stated if not is_function_word(w) and not is_number(w)]
     unknown = [word for word in told if not is_known(word, known)]
     found = [word for word in unknown if not is_of_speech(word)]
-    return len(told) - len(unknown) + len(found), [word for word in found if not says_how(word)]
+    counted = [unit for figure, _, unit in counted_figures(clause) if figure[0].isdigit()]
+    found = [word for word in found if not (says_how(word) or word in words(" ".join(counted)))]
+    return len(told) - len(unknown) + len(found), found
 
 
 def says_how(word: str) -> bool:
     """Whether a word says of something else how much, whether or in what unit it is: who says the
     same in other words changes these first (interdit, maximal, min)."""
-    is_short = len(word) <= _UNIT and word in UNITS
-    return is_short or word in OF_SIDES or is_negated(word) or is_only(word)
+    return word in OF_SIDES or is_only(word)
 
 
 def is_known(word: str, known: Collection[str]) -> bool:

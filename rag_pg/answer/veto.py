@@ -89,7 +89,7 @@ def is_about_else(
     else:
         stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
         shared = (
-            sum(is_known(word, own) or says_how(word) for word in stated)
+            sum(is_known(word, own) or says_how(word) or is_negated(word) for word in stated)
             for own in map(words, sources)
         )
         is_else = max(shared, default=0) < len(stated) * _FEW
