@@ -30,7 +30,7 @@ _BEFORE = frozenset(
     + words(
         "zur zum und oder ein eine einer einem jede jeder nur de des du par pour avec et ou un une"
     )
-    + words("del por para con una cada solo")
+    + words("del por para con una cada solo di da dei della nel nella in")
 )
 _ARTICLES = frozenset(words("the an der die das den le la les el los las your ihr votre su"))
 
