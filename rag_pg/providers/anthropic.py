@@ -11,7 +11,7 @@ from rag_pg.errors import ProviderUnavailable
 from rag_pg.extras import extra
 from rag_pg.providers.chat import ChatRequest, ProviderModel
 from rag_pg.providers.connection import Access, ConnectionOptions, Provider
-from rag_pg.providers.interrupt import interrupt_reads
+from rag_pg.providers.interrupt import guard_client
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.types import Completion, Finish, Message, Source, ToolCall, Usage
 
@@ -47,7 +47,7 @@ class AnthropicChat:
         self._client = anthropic.Anthropic(
             api_key=access.key, base_url=access.url, timeout=access.timeout, max_retries=0
         )
-        interrupt_reads(self._client._client)
+        guard_client(self._client._client)
 
     def close(self) -> None:
         self._client.close()

@@ -28,6 +28,7 @@ from rag_pg.errors import (
     RateLimited,
     UnusableReply,
 )
+from rag_pg.providers.interrupt import ending_in
 from rag_pg.retry import Backoff, retry
 
 ATTEMPTS = 3
@@ -117,9 +118,18 @@ class Connection(Generic[C]):
 
     def call(self, use: Callable[[C], T]) -> T:
         """Return use(sdk), repeated while the provider answers 5xx or asks for a short wait.
+        Each time it has the time-out of the connection for all of its reply.
 
         Raises: ProviderError and its kinds, ModelUnavailable.
         """
+
+        def in_time(sdk: C) -> T:
+            with ending_in(self.timeout):
+                return use(sdk)
+
+        return self._repeated(in_time)
+
+    def _repeated(self, use: Callable[[C], T]) -> T:
         sdk = self.open()
 
         def attempt() -> T:
@@ -139,7 +149,7 @@ class Connection(Generic[C]):
             pieces = use(sdk)
             return list(islice(pieces, 1)), pieces
 
-        first, rest = self.call(begin)
+        first, rest = self._repeated(begin)
         try:
             yield from first
             yield from rest
@@ -213,15 +223,17 @@ class Connection(Generic[C]):
         response = getattr(exc, "response", None)
         if hasattr(response, "status_code"):
             return self._from_response(response, exc)
-        if kinds & {"TimeoutException", "Timeout", "ReadTimeoutError"}:
+        if kinds & {"TimeoutException", "Timeout", "ReadTimeoutError", "SlowReply"}:
             return ProviderTimeout(
                 f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
             )
-        detail = self._clean(f"{type(exc).__name__}: {exc}")
+        *_, said = (error for error in (exc, *_causes(exc)) if error is exc or str(error))
+        detail = self._clean(f"{type(said).__name__}: {said}")
         if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
             return Retryable(f"{name} at {url} broke off its answer ({detail}); ask again")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:
-            check = filter(None, ("the network", "the proxy", self.provider.url_setting))
+            tls = "the certificate (SSL_CERT_FILE names whom to trust)" * ("SSLError" in kinds)
+            check = filter(None, (tls, "the network", "the proxy", self.provider.url_setting))
             return ProviderUnavailable(
                 f"cannot reach {name} at {url} ({detail}); check {', '.join(check)}"
             )
@@ -250,6 +262,12 @@ class Connection(Generic[C]):
             )
         if status >= 500:
             return Retryable(f"{name} answered {detail}")
+        if 300 <= status < 400:
+            to = self._clean(str(response.headers.get("location") or "nowhere"))
+            return ProviderUnavailable(
+                f"{name} at {self._access.url} answered {status}: it redirects to {to}, where"
+                f" nobody sent these texts; set {self.provider.url_setting} to that if it is right"
+            )
         if status < 400:  # an error inside a stream that had begun well
             return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
         return ProviderError(f"{name} answered {detail}")
@@ -288,7 +306,8 @@ def _error_body(response: Any, exc: Exception) -> Mapping[str, Any]:
 
 def _retry_after(body: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, from the reply's RetryInfo, else from its Retry-After; None: not said."""
-    for detail in body.get("details") or ():
+    details = body.get("details")
+    for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and str(detail.get("@type")).endswith("RetryInfo"):
             match = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay")))
             if match:

@@ -1,21 +1,45 @@
 """Calls over HTTP that end with the scope of their work: when it is stopped their socket is shut,
-so that the provider hears of it and no thread waits for its answer."""
+so that the provider hears of it and no thread waits for its answer. A reply ends in its time, and
+each line of one that is streamed, however little each read brings; none is of an address that
+nobody named."""
 
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from rag_pg.deadline import current_scope
 
 
-def interrupt_reads(client: Any) -> None:
-    """Let what a client of httpx reads be interrupted by `Scope.stop`, whatever proxies it has.
+class SlowReply(TimeoutError):
+    """A reply, or a line of one, did not end in its time."""
+
+
+_ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
+
+
+@contextmanager
+def ending_in(seconds: float) -> Iterator[None]:
+    """Let all that the block reads have come after so many seconds, else it is a time-out."""
+    token = _ends_at.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends_at.reset(token)
+
+
+def guard_client(client: Any) -> None:
+    """Let what a client of httpx reads be interrupted by `Scope.stop`, whatever proxies it has,
+    and let it follow no redirect: that would take texts to an address that nobody named.
 
     Its connections are made by a backend that stands in the pools of its transports. In a release
     of httpx without one a call that nobody waits for ends at its next piece.
     """
+    client.follow_redirects = False
     for transport in (client._transport, *client._mounts.values()):
         pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend"):
@@ -40,13 +64,24 @@ class _Stream:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
+        self._line_at = time.monotonic()  # when a line of the reply was whole, or it was asked for
 
-    def read(self, *args: Any, **options: Any) -> bytes:
-        scope = current_scope()
-        if scope is None:
-            return bytes(self._inner.read(*args, **options))
-        with scope.interrupting(self._shut):
-            return bytes(self._inner.read(*args, **options))
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, timeout)
+        self._line_at = time.monotonic()
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        scope, ends_at = current_scope(), _ends_at.get()
+        if timeout is not None:
+            last = self._line_at + timeout
+            timeout = (last if ends_at is None else min(last, ends_at)) - time.monotonic()
+            if timeout <= 0:
+                raise SlowReply
+        with nullcontext() if scope is None else scope.interrupting(self._shut):
+            data = bytes(self._inner.read(max_bytes, timeout))
+        if b"\n" in data:
+            self._line_at = time.monotonic()
+        return data
 
     def start_tls(self, *args: Any, **options: Any) -> _Stream:
         return _Stream(self._inner.start_tls(*args, **options))

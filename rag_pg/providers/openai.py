@@ -17,7 +17,7 @@ from rag_pg.extras import extra
 from rag_pg.providers.chat import ChatRequest, ProviderModel
 from rag_pg.providers.checks import check_texts, unit_vectors
 from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
-from rag_pg.providers.interrupt import interrupt_reads
+from rag_pg.providers.interrupt import guard_client
 from rag_pg.providers.limits import ModelFacts, find_model
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Completion, Finish, Message, ToolCall, Usage, Vectors
@@ -54,7 +54,7 @@ def open_client(access: Access) -> Any:
         timeout=access.timeout,
         max_retries=0,
     )
-    interrupt_reads(client._client)
+    guard_client(client._client)
     return client
 
 

@@ -33,7 +33,7 @@ from rag_pg.tracing import QUEUE, current_traceparent, span
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import EMBEDDING, KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
-from rag_pg.worker.throttle import PATIENCE, Stopping, may_be_an_outage
+from rag_pg.worker.throttle import LONGEST_WAIT, PATIENCE, Stopping, may_be_an_outage
 
 log = logging.getLogger(__name__)
 
@@ -424,7 +424,7 @@ class Pipeline:
                 self._release(job, delay, error)
                 state = f"handed back for {delay:.0f} s"
             case Fault.PROVIDER:
-                delay = getattr(exc, "retry_after", None) or PATIENCE
+                delay = min(getattr(exc, "retry_after", None) or PATIENCE, LONGEST_WAIT)
                 self._release(job, delay, error)
                 state = f"handed back for {delay:.0f} s"
             case _:

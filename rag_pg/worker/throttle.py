@@ -25,6 +25,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
+LONGEST_WAIT = 86_400.0  # seconds, for which a provider is left alone at once
 PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
 REFUSED = Backoff(first=5.0)  # after refusals without Retry-After
 REFUSALS = 5  # in a row, of the same texts
@@ -138,7 +139,7 @@ class Throttle:
             if not isinstance(exc, RateLimited):
                 return None
             pause = REFUSED.pause(refusals) if exc.retry_after is None else exc.retry_after
-            self._block(provider, min(pause, 86_400.0), str(exc))
+            self._block(provider, min(pause, LONGEST_WAIT), str(exc))
             return None if pause > PATIENCE or refusals == REFUSALS else pause
 
         self._wait(provider, tokens)

@@ -353,9 +353,36 @@ def test_a_refused_connection_names_the_address(case: Case) -> None:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(
-            ProviderUnavailable, match=f"cannot reach {case.provider.name} at {url}"
+            ProviderUnavailable,
+            match=f"cannot reach {case.provider.name} at {url}.*(refused|Errno)",
         ):
             case.open(base_url=url).complete(MESSAGES)
+
+
+def test_no_text_goes_where_a_redirect_leads(
+    case: Case, llm: LLM, request: pytest.FixtureRequest
+) -> None:
+    if "generativeai" in request.node.name:  # its library has no client of httpx
+        return
+    with type(case.fake)() as other:
+        case.fake.fail(307, headers={"Location": f"{other.url}/elsewhere"})
+        with pytest.raises(ProviderUnavailable, match=f"307: it redirects to {other.url}"):
+            llm.complete(MESSAGES)
+        case.fake.fail(302, headers={"Location": f"{other.url}/elsewhere"})
+        with pytest.raises(ProviderUnavailable, match=case.provider.url_setting):
+            list(llm.stream(MESSAGES))
+        assert not other.requests
+
+
+def test_details_that_are_none_are_no_wait(
+    case: Case, llm: LLM, request: pytest.FixtureRequest
+) -> None:
+    if "generativeai" in request.node.name:  # its library reads them itself
+        return
+    for body in ('{"error": {"details": 7}}', '{"error": {"details": "soon"}}'):
+        case.fake.fail_raw(429, body)
+    assert llm.complete(MESSAGES).text
+    assert case.pauses == [PAUSES.pause(1), PAUSES.pause(2)]
 
 
 @pytest.mark.parametrize("status", [200, 404])

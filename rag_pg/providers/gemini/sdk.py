@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from rag_pg.errors import InvalidInput, ModelUnavailable
 from rag_pg.providers.chat import ChatRequest
-from rag_pg.providers.interrupt import interrupt_reads
+from rag_pg.providers.interrupt import guard_client
 from rag_pg.types import Message, Tool, ToolCall
 
 SdkChoice = Literal["auto", "genai", "generativeai"]
@@ -172,7 +172,7 @@ class _GenAI:
                 timeout=max(1, int(timeout * 1000)),  # milliseconds
             ),
         )
-        interrupt_reads(self._client._api_client._httpx_client)
+        guard_client(self._client._api_client._httpx_client)
 
     def close(self) -> None:
         self._client.close()
