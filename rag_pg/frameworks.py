@@ -139,6 +139,15 @@ def combined(how: str, filters: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {"$not": combined("and", filters)} if how == "not" else {f"${how}": [*filters]}
 
 
+def one_of(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    """Return the filter of a field that is one of some values as a whole: $eq and $in of rag_pg
+    look at the elements of an array, too."""
+    lists = [value for value in values if isinstance(value, list | tuple)]
+    plain = [value for value in values if value not in lists]
+    whole = [{name: {"$eq": value, "$not": {"$contains": [value]}}} for value in lists]
+    return {"$or": [{name: {"$in": plain, "$not": {"$contains": []}}}, *whole]}
+
+
 def without_between(filter: Any) -> Any:
     """Return a filter with $between as the two operators that it stands for.
 

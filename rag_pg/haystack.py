@@ -38,6 +38,8 @@ ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 
 def translate(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return a filter as one of rag_pg. Raises: FilterError naming what there is none of."""
+    if not isinstance(node, Mapping):
+        raise FilterError(f"a filter is a dictionary, not {node!r:.100}")
     document_matches_filter({**node}, NOTHING)  # refuses keys, operators and lists that are wrong
     operator = node["operator"]
     if "field" not in node:
@@ -52,16 +54,11 @@ def translate(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _one_of(name: str, values: Sequence[Any]) -> dict[str, Any]:
-    """The filter of a field that is one of some values as a whole: $eq and $in look at the elements
-    of an array, too. A field that is not there is None."""
+    """The filter of a field that is one of some values. A field that is not there is None."""
     if name == "$uri":
-        return {name: {"$in": [value for value in values if value is not None]}}
-    lists = [value for value in values if isinstance(value, list | tuple)]
-    ways = [
-        {name: {"$in": [v for v in values if v not in lists], "$not": {"$contains": []}}},
-        *({name: {"$eq": value, "$not": {"$contains": [value]}}} for value in lists),
-    ]
-    return {"$or": [*ways, {name: {"$exists": False}}] if None in values else ways}
+        return {name: {"$in": [value for value in values if isinstance(value, str)]}}
+    found = frameworks.one_of(name, values)
+    return {"$or": [found, {name: {"$exists": False}}]} if None in values else found
 
 
 def _path(field: str) -> str:
@@ -209,7 +206,7 @@ class RagPgDocumentStore:
 
 
 def _given(filters: Filters) -> Filters:
-    return translate(filters) if filters else None
+    return None if filters in (None, {}) else translate(filters)
 
 
 def _row(one: Document) -> dict[str, Any]:

@@ -24,7 +24,8 @@ with extra("llama-index", "rag_pg.llama_index needs", InvalidInput):
 Ids = list[str] | None
 Filters: TypeAlias = "types.MetadataFilters | None"
 Op, Mode = types.FilterOperator, types.VectorStoreQueryMode
-SAME = (Op.EQ, Op.NE, Op.GT, Op.GTE, Op.LT, Op.LTE, Op.IN, Op.NIN, Op.CONTAINS)
+SAME = (Op.GT, Op.GTE, Op.LT, Op.LTE, Op.CONTAINS)
+WHOLE = (Op.EQ, Op.NE, Op.IN, Op.NIN)
 OPERATORS = {Op.ANY: "$in", **{one: f"${one.name.lower()}" for one in SAME}}
 PATTERNS = {Op.TEXT_MATCH: "$like", Op.TEXT_MATCH_INSENSITIVE: "$ilike"}
 WORDS, VECTORS = {Mode.SPARSE, Mode.TEXT_SEARCH}, {Mode.DEFAULT, Mode.MMR}
@@ -39,10 +40,16 @@ def translate(filters: types.MetadataFilters | types.MetadataFilter) -> dict[str
             return {"$not": frameworks.combined("or", map(translate, filters.filters))}
         return frameworks.combined(how, map(translate, filters.filters))
     key, operator, value = frameworks.field_path(filters.key), filters.operator, filters.value
+    if operator in (Op.ALL, Op.IN, Op.NIN) and not isinstance(value, list):
+        raise InvalidInput(f"{operator.value} of {filters.key!r} takes a list, not {value!r:.100}")
     if operator == Op.ALL:
-        if not isinstance(value, list):
-            raise InvalidInput(f"all of {filters.key!r} takes a list, not {value!r:.100}")
-        return {"$and": [{key: {"$contains": [one]}} for one in value]}
+        parts: list[Any] = [{"$contains": [one]} for one in value] or [
+            {"$exists": True, "$ne": None}
+        ]
+        return {"$and": [{key: part} for part in parts]}
+    if operator in WHOLE:
+        found = frameworks.one_of(key, value if isinstance(value, list) else [value])
+        return {"$not": found} if operator in (Op.NE, Op.NIN) else found
     if operator == Op.IS_EMPTY:
         # an array equals what one of its elements does, and contains []
         empty: dict[str, Any] = {"$in": [None, ""], "$not": {"$contains": []}}

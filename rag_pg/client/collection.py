@@ -298,7 +298,11 @@ class Collection:
         if uris:
             raise InvalidInput("uris go with neither a filter nor everything; use one of them")
         return self.rag.database.value(
-            int, "delete_where", collection=self.name, filter=filter or {}, everything=everything
+            int,
+            "delete_where",
+            collection=self.name,
+            filter={} if filter is None else filter,
+            everything=everything,
         )
 
     def clear(self) -> int:
@@ -378,7 +382,9 @@ class Collection:
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
         """How many documents there are whose metadata pass the filter."""
-        return self.rag.database.count_documents(self.name, metadata_filter=filter or {})
+        return self.rag.database.count_documents(
+            self.name, metadata_filter={} if filter is None else filter
+        )
 
     @describes(Ranking)
     @in_thread(kind_of_search, can_stop=True)

@@ -53,7 +53,7 @@ class Metadata(OfCollection):
         """
         return self._database.describe_metadata(
             self._name,
-            metadata_filter=filter or {},
+            metadata_filter={} if filter is None else filter,
             examples=examples,
             sample_size=sample_size,
         )
@@ -65,7 +65,9 @@ class Metadata(OfCollection):
 
         Of an array each element counts, once per document; documents without the field do not.
         """
-        return self._database.facets(self._name, field, metadata_filter=filter or {}, limit=limit)
+        return self._database.facets(
+            self._name, field, metadata_filter={} if filter is None else filter, limit=limit
+        )
 
     def merge(
         self,
@@ -122,7 +124,7 @@ class Metadata(OfCollection):
         """
         return self._database.select_documents(
             self._name,
-            metadata_filter=filter or {},
+            metadata_filter={} if filter is None else filter,
             order_by=order_by,
             descending=descending,
             limit=limit,

@@ -194,7 +194,7 @@ class Documents(Statements):
         while left is None or left > 0:
             page = self.list_documents(
                 collection,
-                metadata_filter=metadata_filter or {},
+                metadata_filter={} if metadata_filter is None else metadata_filter,
                 limit=min(500, left or 500),
                 after_uri=after,
                 uri_prefix=uri_prefix,

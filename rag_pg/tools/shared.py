@@ -61,9 +61,10 @@ class Source:
 
     def filter(self, filter: Filter) -> Mapping[str, Any]:
         """Return a filter within that of the source."""
-        if self.within and filter:
-            return {"$and": [self.within, filter]}
-        return self.within or filter or {}
+        given = {} if filter is None else filter
+        return (
+            {"$and": [self.within, given]} if self.within and given != {} else self.within or given
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -49,9 +49,11 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag._require_collection(list_documents.collection)).collection_id;
-    _condition text := coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true');
+    _condition text;
 BEGIN
     PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
+    PERFORM rag._check_query(NULL, 1, metadata_filter);
+    _condition := coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true');
     RETURN QUERY EXECUTE rag._document_query(
         'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6)
          AND ($7 IS NULL OR starts_with(c.uri, $7)) AND ' || _condition,

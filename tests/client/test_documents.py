@@ -3,6 +3,7 @@ by an object that embeds."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,17 @@ def test_documents_are_deleted_merged_and_cleared_by_filter(rag: Rag) -> None:
         docs.delete(filter={})
     assert docs.delete(everything=True) == 5 and docs.count() == 0
     assert rag.info("docs").name == "docs"
+
+
+@pytest.mark.parametrize("wrong", [[], "", 0, False])
+def test_what_is_no_filter_is_an_error_and_not_none(rag: Rag, wrong: Any) -> None:
+    docs = rag.collection("docs", model="mine", dimensions=3)
+    for read in (
+        docs.count, docs.delete, docs.metadata.describe, docs.metadata.select,
+        partial(docs.metadata.facets, "n"), lambda filter: [*docs.list(filter=filter)],
+    ):  # fmt: skip
+        with pytest.raises(InvalidQuery, match="the filter is a JSON"):
+            read(filter=wrong)
 
 
 @pytest.mark.parametrize("count", [1, MOST_IN_A_STATEMENT, MOST_IN_A_STATEMENT + 1])

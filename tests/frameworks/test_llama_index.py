@@ -113,6 +113,10 @@ CASES = [
     (where("kind", Op.IN, ["x", "z"]), {"aaa"}),
     (where("kind", Op.IN, ["x"]), {"aaa"}),
     (where("kind", Op.NIN, ["x"]), {"bbb", "ccc", "ddd"}),
+    (where("tags", Op.EQ, "blue"), set()),  # a list is no text
+    (where("tags", Op.NE, "blue"), {"aaa", "bbb", "ccc", "ddd"}),
+    (where("tags", Op.IN, ["blue", "red"]), set()),
+    (where("tags", Op.NIN, ["blue", "red"]), {"aaa", "bbb", "ccc", "ddd"}),
     (where("tags", Op.CONTAINS, "blue"), {"aaa"}),
     (where("tags", Op.ANY, ["blue", "red"]), {"aaa", "bbb"}),
     (where("tags", Op.ALL, ["blue", "red"]), {"aaa"}),

@@ -200,6 +200,7 @@ def test_documents_sort_by_their_own_columns(connection: Connection) -> None:
         ("select_documents('c', result_offset => -1)", "RG004", "offset -1 is out of range"),
         ("count_documents('c', '[]')", "RG004", "the filter is a JSON array"),
         ("count_documents('c', NULL)", "RG004", "the filter is a JSON null"),
+        ("list_documents('c', NULL)", "RG004", "the filter is a JSON null"),
         (
             "count_documents('c', '{\"a\": {\"$regex\": 1}}')",
             "RG004",
