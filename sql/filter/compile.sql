@@ -241,7 +241,8 @@ BEGIN
     -- First, as counting the parts takes time by the square of the depth.
     IF jsonb_path_exists(filters, 'strict $.**{100}') THEN
         RAISE EXCEPTION '% values nested more than 100 deep', named USING ERRCODE = 'RG004',
-        HINT = 'ask for a part of the value: {"author.name": "Ann"}';
+        HINT = 'ask for a part of the value: {"author.name": "Ann"}; $and, $or and $not are '
+            'nested up to 32 deep';
     END IF;
     -- Planning takes time by the square of the conditions. A keyword search reads the condition in
     -- up to twenty statements, so what one of them costs is bounded too.

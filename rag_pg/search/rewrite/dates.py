@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rag_pg.search.rewrite.periods import MONTHS, NUMBERS, READERS, WEEKDAYS
@@ -27,7 +27,9 @@ _JOINED = (
     r"\s*(?:,|[-–/&]|,?\s*\b(?:and|or|to|until|till|through)\b)\s*(?:(?:in|of)\s+)?(?:the\s+)?"
 )
 _IS_JOINED = re.compile(_JOINED, re.IGNORECASE).fullmatch
-_LAST_DAY = rf"(?:{_JOINED}(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
+_LAST_DAY = (
+    rf"(?:(?:{_JOINED}[0-3]?\d(?:st|nd|rd|th)?)*{_JOINED}(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
+)
 _PERIODS = [
     ("iso", r"(?P<year>\d{4})-(?P<monthnumber>\d\d)(?:-(?P<day>\d\d))?"),
     ("quarter", rf"q(?P<quarter>[1-4])(?:\s+(?:of\s+)?{_YEAR})?"),
@@ -44,6 +46,8 @@ _PERIODS = [
     ("weekday", rf"{_NEAR}\s+{_WEEKDAY}"),
     ("named", rf"{_NEAR}\s+{_MONTH}"),
     ("ago", rf"{_NUMBER}\s+{_UNIT}s?\s+ago"),
+    ("age", rf"(?P<way>more|less)\s+than\s+{_NUMBER}\s+{_UNIT}s?\s+ago"),
+    ("age", rf"(?P<way>over|under)\s+{_NUMBER}\s+{_UNIT}s?\s+ago"),
     ("ahead", rf"{_NUMBER}\s+{_UNIT}s?\s+from\s+now"),
     ("age", rf"(?P<way>older|newer|younger)\s+than\s+{_NUMBER}\s+{_UNIT}s?(?!\s+ago)"),
     ("day", r"(?P<name>today|yesterday|tomorrow)"),
@@ -56,13 +60,17 @@ _PERIODS = [
 ]
 _PATTERNS = [(kind, re.compile(rf"\b{pattern}\b", re.IGNORECASE)) for kind, pattern in _PERIODS]
 _BOUND = re.compile(
-    r"\b(?P<bound>since|starting|as\s+of|on\s+or\s+after|after\s+or\s+on|on\s+or\s+before|"
-    r"before\s+or\s+on|after|later\s+than|newer\s+than|from|before|earlier\s+than|older\s+than|"
+    r"\b(?P<bound>since|starting|as\s+of|(?:on|in)\s+or\s+after|"
+    r"after\s+or\s+(?:on|in)|(?:on|in)\s+or\s+before|before\s+or\s+(?:on|in)|after|later\s+than|newer\s+than|from|before|earlier\s+than|older\s+than|"
     r"prior\s+to|until|till|up\s+to|through|by|between)\s+(?:the\s+)?\Z",
     re.IGNORECASE,
 )
-_FROM = ("since", "starting", "as of", "on or after", "after or on")
-_ONWARDS = re.compile(r"\s*(?:on|onwards?|forwards?)\b", re.IGNORECASE)
+_FROM = (
+    "since", "starting", "as of", "on or after", "in or after", "after or on", "after or in",
+)  # fmt: skip
+_ONWARDS = re.compile(
+    r"\s*(?:on|onwards?|forwards?|(?:to|until|till)\s+(?:date|now|the\s+present))\b", re.IGNORECASE
+)
 _OR_LATER = re.compile(r"\s*or\s+(?:later|after|newer)\b", re.IGNORECASE)
 _OR_EARLIER = re.compile(r"\s*or\s+(?:earlier|before|older)\b", re.IGNORECASE)
 _HOLDS = re.compile(  # what holds from a day on has no end
@@ -71,7 +79,13 @@ _HOLDS = re.compile(  # what holds from a day on has no end
 )
 _AFTER = ("after", "later than", "newer than")
 _BEFORE = ("before", "earlier than", "older than", "prior to")
-_TO = ("until", "till", "up to", "through", "by", "on or before", "before or on")
+_TO = (
+    "until", "till", "up to", "through", "by",
+    "on or before", "in or before", "before or on", "before or in",
+)  # fmt: skip
+_EDGE = re.compile(
+    r"(?:\bthe\s+)?\b(?:(?P<end>end|close)|beginning|start)\s+of\s+(?:the\s+)?\Z", re.IGNORECASE
+)
 _RANGE = ("to", "until", "till", "through", "-", "–")
 _NOT = re.compile(r"(?:\b(?:not|no)|n['’]t)\s+\Z", re.IGNORECASE)
 # What stands before a period that is none to filter by, and why.
@@ -92,8 +106,15 @@ _DOUBTS = [
             r"(?:opposed|relative|contrast)\s+to|differ\w*\s+from)(?:\s+[\w-]+){0,2}\s+\Z",
             "the question compares it",
         ),
+        (
+            r"\b(?:around|circa|approximately|within\s.{1,20}\sof|week\s+of)\s+(?:the\s+)?\Z",
+            "it is vague",
+        ),
     )
 ]
+_COMPARED_WITH = re.compile(
+    r"\s*,?\s*(?:vs\.?|versus|compared?|as\s+opposed|rather\s+than)(?=\s)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,14 +169,18 @@ def _ranges(
     rest = list(named)
     while rest:
         start, stop, period = rest.pop(0)
-        match = _BOUND.search(question, 0, start)
+        edge = _EDGE.search(question, 0, start)
+        match = _BOUND.search(question, 0, edge.start() if edge else start)
         bound = " ".join(match["bound"].casefold().split()) if match else ""
         begin = match.start() if match else start
-        gap = question[stop : rest[0][0]].strip().casefold() if rest else ""
+        if edge and bound in (*_FROM, *_AFTER, *_BEFORE, *_TO):  # until the end of March
+            moment = period.stop if edge["end"] else period.start
+            period = replace(period, start=moment, stop=moment)
+        gap = _EDGE.sub("", question[stop : rest[0][0]]).strip().casefold() if rest else ""
         if gap in _RANGE or (gap == "and" and bound in ("between", "from")):
             _, stop, other = rest.pop(0)
             exact = period.exact or other.exact
-            period = Period(text="", start=period.start, stop=other.stop, exact=exact)
+            period = replace(period, stop=other.stop, exact=exact)
             bound = "between"
         first, last, doubt = _bounded(question, begin, stop, bound, period)
         text, exact = question[begin:stop], period.exact
@@ -183,6 +208,8 @@ def _bounded(
     one_sided = named.start is None or named.stop is None or bound in (*_AFTER, *_BEFORE)
     if one_sided and _NOT.search(question[:begin]):  # not before, no later than
         return last, first, ""
+    if _COMPARED_WITH.match(question, stop):
+        return first, last, "the question compares it"
     return first, last, why_no_filter(question[:begin])
 
 

@@ -79,7 +79,8 @@ def _rolling(fields: dict[str, str], now: datetime) -> Whole:
 
 def _age(fields: dict[str, str], now: datetime) -> Bounds:
     edge, _, exact = _rolling({**fields, "way": "last"}, now)
-    return (None, edge, exact) if fields["way"] == "older" else (edge, None, exact)
+    back = fields["way"] in ("older", "more", "over")
+    return (None, edge, exact) if back else (edge, None, exact)
 
 
 def _clamped(now: datetime, months: int) -> datetime:
