@@ -24,7 +24,7 @@ t tell give explain describe please much many
 der die das den dem des ein eine einer eines einem einen und oder ist sind war waren wird werden
 wurde wurden hat haben hatte hatten kann können was wer wen wem wessen wie wo wann warum wieso
 welche welcher welches welchen welchem wofür womit wodurch wohin woher viel viele
-dies diese dieser dieses diesem diesen von vom zu zum zur im an am auf aus bei mit nach für über
+diese dieser dieses diesem diesen von vom zu zum zur im an am auf aus bei mit nach für über
 unter durch als auch nicht es er sie ich du wir ihr mein meine meinen meiner sich man mir mich dass
 el la los las un una unos unas y o de del al en por para con que qué quién quien quiénes cuál cual
 cuáles cómo como cuándo cuando dónde donde cuánto cuántos cuántas es son fue fueron ser se su sus lo
