@@ -287,7 +287,9 @@ def _weigh_words(
         c.words_found = {
             word
             for word in found.different
-            if stands_in(word, whole) or (not is_code(word) and found.have(word, range(head, at)))
+            if stands_in(word, whole)
+            or (not is_code(word) and found.have(word, range(head, at)))
+            or ("-" in word and not is_code(word) and {*words(word)} <= {*whole[0]})
         }
     return found
 

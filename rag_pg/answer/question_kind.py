@@ -39,7 +39,7 @@ _QUANTITY = re.compile(
         |weight|distance|age|population|temperature|duration|timeout|interval|port
         |preis|kosten|anzahl|größe|länge|dauer|höhe|prix|nombre|taille|durée|precio|número|prezzo)\b
       (?!\s+(?:class|type|object|function|module|package|line)\b)
-    | wie\s*(?:viele?|lang|lange|oft|alt|groß|hoch|teuer|weit)\b
+    | wie\s*(?:viele?|lang|lange|oft|alt|groß|hoch|teuer|weit|laut|schwer|tief|breit|dick)\b
     | cuánt[oa]s?\b | combien\b | quant[oiae]s?\b
     | сколько\b | 多少 | 几个 | いくつ | いくら
     )""",
