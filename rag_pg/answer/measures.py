@@ -19,7 +19,7 @@ from rag_pg.text import is_function_word, words
 
 # A line: a dimension, and its units with their size; units of size 0 cannot be converted.
 _DIMENSIONS = """
-1 second seconds sec secs sekunde sekunden seconde secondes segundo segundos; 60 minute minutes min mins minuten minuto minutos; 3600 hour hours hr hrs stunde stunden heure heures hora horas h; 86400 day days tag tage tagen jour jours dia dias; 604800 week weeks woche wochen semaine semaines semana semanas; 2629800 month months monat monate monaten mois mes meses; 7889400 quarter quarters quartal quartale trimestre; 31557600 year years jahr jahre jahren an ans annee annees ano anos; 315576000 decade decades jahrzehnt; 3155760000 century centuries jahrhundert siecle siglo
+0.001 ms millisecond milliseconds millisekunden millisecondes milisegundos; 1 second seconds sec secs sekunde sekunden seconde secondes segundo segundos; 60 minute minutes min mins minuten minuto minutos; 3600 hour hours hr hrs stunde stunden heure heures hora horas h; 86400 day days tag tage tagen jour jours dia dias; 604800 week weeks woche wochen semaine semaines semana semanas; 2629800 month months monat monate monaten mois mes meses; 7889400 quarter quarters quartal quartale trimestre; 31557600 year years jahr jahre jahren an ans annee annees ano anos; 315576000 decade decades jahrzehnt; 3155760000 century centuries jahrhundert siecle siglo
 1 millimetre millimetres millimeter millimeters mm; 10 centimetre centimetres centimeter centimeters cm; 1000 metre metres meter meters metern metro metros m; 1000000 kilometre kilometres kilometer kilometers km kilometro kilometros; 25.4 inch inches; 304.8 foot feet ft; 914.4 yard yards; 1609344 mile miles meile meilen
 1 milligram milligrams milligramm mg; 1000 gram grams gramm gramme grammes gramo gramos g; 1000000 kilogram kilograms kilogramm kilo kilos kg; 1000000000 tonne tonnes ton tons tonnen; 28349.5 ounce ounces oz
 1 millilitre millilitres milliliter milliliters ml; 10 cl; 1000 litre litres liter liters litro litros l; 3785.4 gallon gallons
@@ -139,7 +139,7 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
 @lru_cache(1024)
 def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
     """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
-    return figures_of(text) | {one[1:3] for _, one in _quantities(text)}
+    return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_rates(text))}
 
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:

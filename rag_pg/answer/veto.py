@@ -120,7 +120,7 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         token = match[0]
         inside = not _START.search(claim[: match.start()])
         is_person = bool(_TITLE.search(claim[: match.start()]))
-        is_name = sum(c.isupper() for c in token) > 1 or (
+        is_name = any(sum(c.isupper() for c in part) > 1 for part in token.split("-")) or (
             token[0].isupper() and inside and (is_person or not are_nouns)
         )
         parts = words(token)

@@ -31,8 +31,9 @@ cuáles cómo como cuándo cuando dónde donde cuánto cuántos cuántas es son 
 le les mi me puedo puede hay
 du et ou est sont était étaient qui quoi quel quelle quels quelles comment quand pourquoi combien
 dans sur pour par avec sans ce cette ces il ils elle elles aux mon ma mes je tu nous vous peut
-faut dois doit puis di il lo gli uno e è sono che chi quale quali dove perché nel nella della delle dei da con su per
+di il lo gli uno e è sono che chi quale quali dove perché nel nella della delle dei da con su per
 o os as um uma da do das dos em no na quem qual quais quando onde quanto são foi
+faut dois doit puis
 и в во на с со к о об по за из от до у не что кто как где когда почему какой какая какие какое каким
 сколько был была были было быть это этот мне мой моя я он она они мы вы их его её ли для же а но
 """
