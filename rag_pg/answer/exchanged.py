@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.figures import in_digits, number_in_word
+from rag_pg.answer.figures import ORDINALS, in_digits, number_in_word
 from rag_pg.answer.negation import is_negated, without_particle
 from rag_pg.answer.opposites import are_opposites
 from rag_pg.answer.relations import PRONOUNS
@@ -32,18 +32,6 @@ monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags m
 spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
 morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
 """  # noqa: E501
-_ORDINAL = {
-    word: rank
-    for rank, line in enumerate(
-        """first 1st erste ersten erster erstes premier première primer primera
-second 2nd zweite zweiten zweiter zweites deuxième segundo segunda
-third 3rd dritte dritten dritter drittes troisième tercer tercera
-fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
-fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta
-sixth 6th sechste sechsten sechster sechstes sixième sexto sexta""".splitlines()
-    )
-    for word in words(line)
-}
 _SPAN = re.compile(
     r"(\w{3,})\s*(?:-|–|\b(?:to|through|until|bis|au|à|al?|hasta)\b)\s*(?:\w\w\s)?(\w{3,})"
 )
@@ -185,9 +173,9 @@ def _orders_otherwise(claim: str, sentence: str) -> bool:
 def _ordinals(text: str) -> list[tuple[int, str]]:
     found = words(text)
     return [
-        (_ORDINAL[word], noun)
+        (ORDINALS[word], noun)
         for word, noun in pairwise(found)
-        if word in _ORDINAL and not is_function_word(noun)
+        if word in ORDINALS and not is_function_word(noun)
     ]
 
 

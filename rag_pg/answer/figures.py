@@ -79,9 +79,24 @@ _GERMAN = re.compile(
 )
 _SEVERAL = {"null", "once", "elf", "quince", "cent", "mil"}  # another word somewhere
 COUNTS = tuple(word for word, value in _SPELLED.items() if value > 1 and word not in _SEVERAL)
-_IN_ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth"
+_IN_ORDER = """
+first 1st erste ersten erster erstes premier première primer primera
+second 2nd zweite zweiten zweiter zweites deuxième segundo segunda
+third 3rd dritte dritten dritter drittes troisième tercer tercera
+fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
+fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta
+sixth 6th sechste sechsten sechster sechstes sixième sexto sexta
+seventh siebte siebten siebter
+eighth achte achten achter
+ninth neunte neunten neunter
+tenth zehnte zehnten zehnter
+"""
 _PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
-_ORDINALS = {word: number for number, word in enumerate(_IN_ORDER.split(), 1)}
+ORDINALS = {
+    word: rank
+    for rank, line in enumerate(_IN_ORDER.strip().splitlines(), 1)
+    for word in (*line.split(), *words(line))
+}
 _MONTHS_OF = (
     "january february march april may june july august september october november december",
     "januar februar märz april mai juni juli august september oktober november dezember",
@@ -183,7 +198,7 @@ def figures_of(source: str) -> frozenset[Decimal]:
     found |= {value * _LARGE[unit] for _, value, unit in counted_figures(source) if unit in _LARGE}
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), MONTHS.get(word),
+        for number in (_in_word(word), _SPELLED.get(word), ORDINALS.get(word), MONTHS.get(word),
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))
