@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from rag_pg.answer.figures import ORDINALS, in_digits, number_in_word
 from rag_pg.answer.negation import is_negated, without_particle
-from rag_pg.answer.opposites import are_opposites
 from rag_pg.answer.relations import PRONOUNS
 from rag_pg.text import is_function_word, same_word, words
 
@@ -209,12 +208,11 @@ def _is_mixed(clause: str, slots: Sequence[tuple[str, str]]) -> bool:
 
 
 def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
-    """Return what stands in the same place of two parallel clauses: their numbers, names and
-    opposites in order, where they begin, and each word where both are built alike."""
+    """Return what stands in the same place of two parallel clauses: their numbers and
+    names in order, where they begin, and each word where both are built alike."""
     first, second = _tokens(one), _tokens(other)
     pairs = [*zip(_numbers(first), _numbers(second), strict=False)]
     pairs += zip(_names(one), _names(other), strict=False)
-    pairs += [(a, b) for a in first for b in second if are_opposites(a, b)]
     mine = [w for w in first if not _has(second, w)]
     others = [w for w in second if not _has(first, w)]
     shared, same = [w in mine for w in first], [w in others for w in second]

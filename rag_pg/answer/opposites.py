@@ -227,12 +227,6 @@ def find_opposite(question: str, sentence: str) -> tuple[str, str] | None:
     return None
 
 
-def are_opposites(one: str, other: str) -> bool:
-    """Whether two words in small letters are opposites."""
-    far = {opposite for stem in _listed(one) for opposite in _OPPOSITES[stem]}
-    return bool(far & _listed(other)) or _is_negated(one, other)
-
-
 def _forms(text: str) -> list[str]:
     """The different words; one after a separate prefix of negation is joined to it."""
     found: list[str] = []

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
-from rag_pg.answer.measures import amounts_of, foreign_measures, is_measured_otherwise
+from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
@@ -25,7 +25,6 @@ _EQUAL = 0.1  # of a statement's words, by which sentences are equally near
 _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
 _COPY = 0.9  # of a clause's words without its figures, that a sentence says it by
-_TELLING = 10  # a figure from which on it is no accident that the sources have it
 _FEW = 1 / 3  # of the words of a statement that cites nothing, which its sources have
 _BACK = re.compile(  # what means a sentence before
     r"\b(?:this|that|these|those|its|their|they|them|ones?|dies\w*|deren|dessen|davon|dabei|dadurch"
@@ -82,9 +81,9 @@ def is_about_else(
     claim: str, sources: Sequence[str], known: Collection[str], *, is_cited: bool = True
 ) -> bool:
     """Whether a claim in the language of its sources has none of their words; or few, and neither a
-    citation nor a figure of theirs, nor a word that means the sentence before."""
+    citation nor a word that means the sentence before."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
-    if is_cited or _BACK.search(claim) or _has_figures(claim, sources):
+    if is_cited or _BACK.search(claim):
         is_else = not any(_has(known, word) for word in stated)
     else:
         stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
@@ -98,13 +97,6 @@ def is_about_else(
     particles = {word for word in words(claim) if is_function_word(word)}
     same = (particles & set(words(source)) for source in sources)
     return max(map(len, same), default=0) * 2 >= max(2, len(particles))
-
-
-def _has_figures(claim: str, sources: Sequence[str]) -> bool:
-    figures = {
-        figure for figure in amounts_of(claim) if isinstance(figure, tuple) or figure >= _TELLING
-    }
-    return bool(figures) and any(figures <= amounts_of(source) for source in sources)
 
 
 def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]:

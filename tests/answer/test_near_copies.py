@@ -129,6 +129,16 @@ def veto(claim: str, source: str) -> str:
          "Do not drain the tank every day."),
         ("Dogs are allowed with a permit. Small cats need no permit.",
          "A permit is needed for dogs, but not for small cats.", "Small cats need a permit."),
+        ("The desk is open from Monday to Friday.", "On Wednesday the desk is open.",
+         "On Saturday the desk is open."),
+        ("The pool is open Tuesday to Sunday.", "The pool is open daily except Monday.",
+         "The pool is open on Monday."),
+        ("Die Frist endet nach dem dritten Monat.", "Die Frist endet nach dem 3. Monat.",
+         "Die Frist endet nach dem 4. Monat."),
+        ("The first retry waits 200 ms.", "The first retry waits 0.2 seconds.",
+         "The first retry waits 0.3 seconds."),
+        ("Il vetro si mette nella campana verde.", "Si mette il vetro nella campana verde.",
+         "Il vetro si mette nella cassetta verde."),
     ],
 )  # fmt: skip
 def test_one_word_of_a_closed_class_tells_a_copy_from_its_source(
