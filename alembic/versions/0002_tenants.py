@@ -30,7 +30,7 @@ STATEMENTS = (
     "ALTER TABLE rag.documents ADD COLUMN acl text[]",
     "ALTER TABLE rag.chunks ADD COLUMN acl text[]",
     # By it the name of another tenant's collection is not found, as one that there is not.
-    "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant) WHERE dropped_at IS NULL",
+    "CREATE INDEX collections_by_tenant ON rag.collections (name, tenant)",
     "ALTER TABLE rag.documents ADD COLUMN sync_state jsonb",
     """
     CREATE TABLE rag.locations (

@@ -91,9 +91,11 @@ BEGIN
         SELECT c.* INTO _found FROM rag.collections AS c
         WHERE c.name = wanted AND c.dropped_at IS NULL;
     ELSE
+        -- num_nulls: a generic plan would take the unique index of names, which holds those that
+        -- are not dropped, read the other's row and ask the policy
         SELECT c.* INTO _found FROM rag.collections AS c
         WHERE c.name = wanted AND c.tenant = ANY (CASE WHEN _tenants <> '{}'
-            THEN _tenants || '*'::text ELSE '{}' END) AND c.dropped_at IS NULL;
+            THEN _tenants || '*'::text ELSE '{}' END) AND num_nulls(c.dropped_at) = 1;
     END IF;
     RETURN _found;
 END

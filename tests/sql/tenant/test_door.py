@@ -86,16 +86,20 @@ def test_a_tenant_finds_its_own_and_hears_the_same_of_others_and_of_none(
     ]
 
 
-def test_anothers_collection_costs_what_none_costs(dsn: str) -> None:
-    """Nothing more is run: functions are counted, not timed."""
+@pytest.mark.parametrize(("mode", "calls"), [("auto", 1), ("auto", 9), ("force_generic_plan", 2)])
+def test_anothers_collection_costs_what_none_costs(dsn: str, mode: str, calls: int) -> None:
+    """Nothing more is run: functions are counted, not timed. A plan is kept from the sixth call
+    on, or where the session says so from the first."""
     counted = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         database = name_of(dsn)
         connection.execute(f"ALTER DATABASE \"{database}\" SET track_functions TO 'all'".encode())
     for name in ("docs-b", "docs-n"):
         with as_role(dsn, role("a")) as tenant, tenant.transaction():
-            with pytest.raises(psycopg.Error), tenant.transaction():
-                tenant.execute("SELECT * FROM rag.search(%s, 'alpha')", [name])
+            tenant.execute(f"SET plan_cache_mode TO {mode}".encode())
+            for _ in range(calls):
+                with pytest.raises(psycopg.Error), tenant.transaction():
+                    tenant.execute("SELECT * FROM rag.search(%s, 'alpha')", [name])
             counted.append(
                 tenant.execute(
                     "SELECT funcname, calls FROM pg_stat_xact_user_functions ORDER BY 1"
