@@ -100,8 +100,8 @@ def _date(field: Field, operator: str, value: str, source: str, now: datetime) -
     period = find_period(f"{prefix}{value}", now) or find_period(f"in {value}", now)
     if period is None:
         raise ValueError("it is no date that is understood")
-    if period.doubt:
-        raise ValueError(period.doubt)
+    if period.doubt or period.gaps:
+        raise ValueError(period.doubt or "it names several times")
     return Condition(field=field.name, test=period_condition(field, period).test, source=source)
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from rag_pg.search.rewrite.periods import MONTHS, NUMBERS, READERS, WEEKDAYS
 
@@ -27,6 +28,7 @@ _JOINED = (
     r"\s*(?:,|[-–/&]|,?\s*\b(?:and|or|to|until|till|through)\b)\s*(?:(?:in|of)\s+)?(?:the\s+)?"
 )
 _IS_JOINED = re.compile(_JOINED, re.IGNORECASE).fullmatch
+_IS_RANGE = re.compile(r"[-–]|\b(?:to|until|till|through)\b", re.IGNORECASE).search
 _LAST_DAY = (
     rf"(?:(?:{_JOINED}[0-3]?\d(?:st|nd|rd|th)?)*{_JOINED}(?P<last>[0-3]?\d)(?:st|nd|rd|th)?)?"
 )
@@ -120,13 +122,15 @@ _COMPARED_WITH = re.compile(
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Period:
     """The time from `start` to before `stop`, both in the time zone of now; None: without end.
-    text: its words in the question. exact: it begins within a day. doubt: why it is no filter."""
+    text: its words in the question. exact: it begins within a day. doubt: why it is no filter.
+    gaps: the question names times in it, not all of it."""
 
     text: str
     start: datetime | None
     stop: datetime | None
     exact: bool = False
     doubt: str = ""
+    gaps: bool = False
 
 
 def find_period(question: str, now: datetime) -> Period | None:
@@ -148,8 +152,10 @@ def find_period(question: str, now: datetime) -> Period | None:
     (begin, _, first), (_, end, last) = found[0], found[-1]
     periods = [period for _, _, period in found]
     starts, stops = [p.start for p in periods], [p.stop for p in periods]
+    gaps = any(one.stop != other.start for one, other in pairwise(periods))
     between = len(found) == 2 and first.stop is last.start is None
     if between and not re.search(r"\bor\b", question[begin:end], re.IGNORECASE):
+        gaps = False
         start, stop = first.start, last.stop
     else:
         start = None if None in starts else min(filter(None, starts))
@@ -158,7 +164,9 @@ def find_period(question: str, now: datetime) -> Period | None:
     if start is stop is None or (start and stop and start >= stop):
         doubt = doubt or "it names several times"
     exact = any(period.exact for period in periods)
-    return Period(text=question[begin:end], start=start, stop=stop, exact=exact, doubt=doubt)
+    gaps = gaps or any(period.gaps for period in periods)
+    text = question[begin:end]
+    return Period(text=text, start=start, stop=stop, exact=exact, doubt=doubt, gaps=gaps)
 
 
 def _ranges(
@@ -184,7 +192,8 @@ def _ranges(
             bound = "between"
         first, last, doubt = _bounded(question, begin, stop, bound, period)
         text, exact = question[begin:stop], period.exact
-        bounded = Period(text=text, start=first, stop=last, exact=exact, doubt=doubt)
+        gaps = period.gaps and bound not in ("between", "from")
+        bounded = Period(text=text, start=first, stop=last, exact=exact, doubt=doubt, gaps=gaps)
         found.append((begin, stop, bounded))
     return found
 
@@ -244,7 +253,9 @@ def _periods(question: str, now: datetime) -> Iterator[tuple[int, int, Period]]:
             first, after, exact = READERS[kind](fields, now)
         except (ValueError, OverflowError):  # the 31st of February
             continue
-        found.append((*match.span(), Period(text=match[0], start=first, stop=after, exact=exact)))
+        gaps = "last" in fields and not _IS_RANGE(match[0])
+        named = Period(text=match[0], start=first, stop=after, exact=exact, gaps=gaps)
+        found.append((*match.span(), named))
     yield from reversed(found)
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rag_pg.protocols import LLM
 from rag_pg.search.rewrite.conditions import conditions_by_model
+from rag_pg.search.rewrite.dates import find_period
 from rag_pg.search.rewrite.fields import Condition, Field
 from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.helper import Helper, tidy
@@ -170,7 +171,8 @@ def metadata_query(question: str, fields: Sequence[Field], now: datetime) -> Met
     conditions, notes = conditions_by_words(question, fields, now)
     nouns = [t for t in rest if not (t in FUNCTION_WORDS or t in EXPLAINED or t.isdigit())]
     about = nouns[:1] and (nouns[0] in DOCUMENTS or any(_begins(c, nouns) for c in conditions))
-    if notes or not about or not MODALS.isdisjoint(rest):
+    period = find_period(question, now)
+    if notes or not about or not MODALS.isdisjoint(rest) or (period and period.gaps):
         return None
     names = [name for field in fields for name in field.name_words]
     if not _explained(rest, conditions, names):
