@@ -151,7 +151,8 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     there = [*_content(sentence), *(opposite or ())[:1]]
     negates = any(_has(there, word) for word in _denied(clause))
     mine += (opposite or ())[1:]
-    negates = negates or any(_has(mine, word) for word in _denied(sentence))
+    free = _content(", ".join(part for part in nearest if not _count(part)))
+    negates = negates or any(_has(mine, w) and not _has(free, w) for w in _denied(sentence))
     negates = negates and not (here and others)
     if (
         opposite
