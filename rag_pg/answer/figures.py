@@ -27,7 +27,7 @@ _WRITTEN = re.compile(rf"{_SPACED.pattern}|{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
 _TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
 _ROW = re.compile(
-    r"\s*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
+    r"-?\s*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
     r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))\s*",
     re.IGNORECASE,
 )
