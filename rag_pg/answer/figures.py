@@ -115,6 +115,15 @@ _LARGE: dict[str, int | Decimal] = {
     )
     for unit in units.split()
 } | dict.fromkeys(("cents", "centimes", "céntimos"), Decimal("0.01"))
+_PARTS = {
+    word: Decimal(part)
+    for part, *named in (
+        "0.5 half halb halbe halben halber halbes hälfte demi demie moitié media medio mitad metà".split(),
+        "0.25 quarter viertel quart cuarto".split(),
+        "0.75 dreiviertel".split(),
+    )
+    for word in named
+}
 _HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "mediodía": 12}
 
 
@@ -198,6 +207,8 @@ def figures_of(source: str) -> frozenset[Decimal]:
     found |= {value * _LARGE[unit] for _, value, unit in counted_figures(source) if unit in _LARGE}
     for match in _WORD.finditer(source.lower()):
         word = match[0]
+        if part := _PARTS.get(word):
+            found |= {part, part * 100}
         for number in (_in_word(word), _SPELLED.get(word), ORDINALS.get(word), MONTHS.get(word),
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:

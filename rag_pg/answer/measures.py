@@ -34,6 +34,11 @@ _DIFFER = re.compile(
     r"|menos|más|diferencia)\b",
     re.IGNORECASE,
 )
+_TOGETHER = re.compile(
+    r"\b(?:both|total|together|comes to|beides?|insgesamt|zusammen|les deux|en tout|au total|en total"
+    r"|ambos)\b",
+    re.IGNORECASE,
+)
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
@@ -110,7 +115,10 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
     source and unit as often as another in it says, or the difference of two of one unit there."""
     counted = counted_figures(claim)[:_MOST]
     known = [(value, unit) for _, value, unit in counted_figures(source)][:_MOST]
-    differences = {abs(a - b) for (a, one), (b, other) in combinations(known, 2) if one == other}
+    pairs = [(a, b) for (a, one), (b, other) in combinations(known, 2) if one == other]
+    computed = {abs(a - b) for a, b in pairs} if _DIFFER.search(claim) else set()
+    computed |= {a + b for a, b in pairs} if _TOGETHER.search(claim) else set()
+    computed |= {of * part for of, _ in known for part in figures if 0 < part < 1}
     found: set[str] = set()
     for written, value, unit in counted:
         others = [(w, v) for w, v, _ in counted if w != written]
@@ -118,7 +126,7 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
         times = [w for w, v in others if v > 1 for b, of in known if of == unit and v * b == value]
         if (
             times
-            or (_DIFFER.search(claim) and value in differences)
+            or value in computed
             or any(sum(some) == value for n in (2, 3) for some in combinations(parts, n))
         ):
             found |= {written, *times}
