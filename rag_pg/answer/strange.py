@@ -17,7 +17,7 @@ _SHARE = 1 / 4  # of the clause's words, from which on they are what it says
 _OF_WHOLE, _SHARE_OF_WHOLE = 2.5, 1 / 3  # the same of a whole claim
 _MANY = 3  # words of a clause that nothing has, unless it has no others
 _FREQUENT = 500  # words of a language that say nothing new
-_PART = 5  # letters of a word that is a part of a compound
+_PART = 4  # letters of a word that is a part of a compound
 _STEM = 4  # letters of a common word with an ending
 _LANGUAGE = 1 / 4  # of a claim's words that are common, where its language is known
 
