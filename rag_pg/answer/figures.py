@@ -116,13 +116,10 @@ _LARGE: dict[str, int | Decimal] = {
     for unit in units.split()
 } | dict.fromkeys(("cents", "centimes", "céntimos"), Decimal("0.01"))
 _PARTS = {
-    word: Decimal(part)
-    for part, *named in (
-        "0.5 half halb halbe halben halber halbes hälfte demi demie moitié media medio mitad metà".split(),
-        "0.25 quarter viertel quart cuarto".split(),
-        "0.75 dreiviertel".split(),
-    )
-    for word in named
+    Decimal("0.5"): re.compile(
+        r"(?i)\b(?:half|halb\w{0,2}|hälfte|demie?|moitié|medi[ao]|mitad|metà)\b"
+    ),
+    Decimal("0.25"): re.compile(r"(?i)\b(?:quarter|viertel|quart|cuarto)\b"),
 }
 _HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "mediodía": 12}
 
@@ -205,10 +202,10 @@ def figures_of(source: str) -> frozenset[Decimal]:
     found |= {Decimal(n) for m in _DATE.finditer(source) for n in m.groups()}
     found |= {value for _, _, value in _numbers(source)}
     found |= {value * _LARGE[unit] for _, value, unit in counted_figures(source) if unit in _LARGE}
+    for part, named in _PARTS.items():
+        found |= {part, part * 100} if named.search(source) else set()
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        if part := _PARTS.get(word):
-            found |= {part, part * 100}
         for number in (_in_word(word), _SPELLED.get(word), ORDINALS.get(word), MONTHS.get(word),
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:

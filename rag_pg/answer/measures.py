@@ -35,9 +35,7 @@ _DIFFER = re.compile(
     re.IGNORECASE,
 )
 _TOGETHER = re.compile(
-    r"\b(?:both|total|together|comes to|beides?|insgesamt|zusammen|les deux|en tout|au total|en total"
-    r"|ambos)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:both|total|together|comes to|beides?|insgesamt|zusammen|les deux|en tout|ambos)\b"
 )
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
@@ -91,7 +89,7 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     number in a word counts what a source lists, but not with a unit.
     """
     mine, there = [*_quantities(claim)], [*_quantities(source)]
-    known = [*there, *_rates(source)]
+    known = [*there, *_rates(source), *_ones(source)]
 
     def is_there(quantity: Quantity) -> bool:
         return any(_is_same(one, quantity) for _, one in known)
@@ -136,9 +134,10 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
 def is_measured_otherwise(claim: str, sentence: str) -> bool:
     """Whether a claim has a rate where a sentence has another (per month, yearly), or says of a
     measure that it is of another side ("10 metres long" for wide)."""
-    mine, there = ([one for _, one in _rates(text)] for text in (claim, sentence))
-    if mine and there and not any(_is_same(one, other) for one in mine for other in there):
-        return True
+    for read in (_rates, _ones):
+        mine, there = ([one for _, one in read(text)] for text in (claim, sentence))
+        if mine and there and not any(_is_same(one, other) for one in mine for other in there):
+            return True
     sides = _sides(sentence)
     return any(sides.get(measure, {side}).isdisjoint({side})
                for measure, found in _sides(claim).items() for side in found)  # fmt: skip
@@ -147,7 +146,7 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
 @lru_cache(1024)
 def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
     """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
-    return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_rates(text))}
+    return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_ones(text))}
 
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
@@ -174,14 +173,18 @@ def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
         if name in _UNITS and _UNITS[name][0] == 0:
             _, size, of = _UNITS[name]
             yield match[0], (Decimal(number), 0, number * size, of)
-    for match in _ONE.finditer(text):
-        if (unit := _plain(match[1])) in _UNITS:
-            dimension, size, of = _UNITS[unit]
-            yield match[0], (Decimal(1), dimension, size, of)
     for word in words(text):
         if word in _OFTEN and word not in _NIGHTS:
             _, size, of = _UNITS[_OFTEN[word]]
             yield word, (Decimal(1), 0, size, of)
+
+
+def _ones(text: str) -> Iterator[tuple[str, Quantity]]:
+    """Yield what is one of a unit: an hour."""
+    for match in _ONE.finditer(text):
+        if (unit := _plain(match[1])) in _UNITS:
+            dimension, size, of = _UNITS[unit]
+            yield match[0], (Decimal(1), dimension, size, of)
 
 
 def _sides(text: str) -> dict[tuple[str, str], set[str]]:
