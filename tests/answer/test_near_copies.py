@@ -140,7 +140,7 @@ def veto(claim: str, source: str) -> str:
         ("Half of the tank is kept. Mugs cost 5 francs, plates 4 francs.",
          "Keep 50 % of the tank; a mug and a plate together cost 9 francs.",
          "Keep 40 % of the tank."),
-        ("Paid orders may be changed, sent ones must not be.", "Orders that are paid may be changed.",
+        ("Paid orders may be changed, sent ones must not be.", "Orders may be changed when paid.",
          "Paid orders must not be changed."),
         ("Shuttles leave daily. The trip takes 55 minutes.", "The trip takes just under an hour.",
          "Shuttles leave weekly."),
