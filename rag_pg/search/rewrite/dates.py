@@ -191,6 +191,8 @@ def _ranges(
             period = replace(period, stop=other.stop, exact=exact)
             bound = "between"
         first, last, doubt = _bounded(question, begin, stop, bound, period)
+        if not doubt and (denied := _NOT.search(question[:begin])):
+            begin = denied.start()
         text, exact = question[begin:stop], period.exact
         gaps = period.gaps and bound not in ("between", "from")
         bounded = Period(text=text, start=first, stop=last, exact=exact, doubt=doubt, gaps=gaps)

@@ -15,7 +15,14 @@ from rag_pg.search.rewrite.fields import Condition, Field
 from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.helper import Helper, tidy
 from rag_pg.search.rewrite.mentions import conditions_by_words, is_form
-from rag_pg.search.rewrite.words import DOCUMENTS, EXPLAINED, IMPERATIVES, MODALS, OPENERS
+from rag_pg.search.rewrite.words import (
+    DOCUMENTS,
+    EXPLAINED,
+    IMPERATIVES,
+    MODALS,
+    OPENERS,
+    RESTRICTING,
+)
 from rag_pg.text import FUNCTION_WORDS, words
 from rag_pg.types import MetadataQuery, Route
 
@@ -170,19 +177,24 @@ def metadata_query(question: str, fields: Sequence[Field], now: datetime) -> Met
             return MetadataQuery(kind="values", values_of=field.name)
     conditions, notes = conditions_by_words(question, fields, now)
     nouns = [t for t in rest if not (t in FUNCTION_WORDS or t in EXPLAINED or t.isdigit())]
-    about = nouns[:1] and (nouns[0] in DOCUMENTS or any(_begins(c, nouns) for c in conditions))
+    numbers = {name for f in fields if f.type == "numeric" for name in f.name_words}
+    about = nouns[:1] and (
+        nouns[0] in DOCUMENTS - numbers or any(_begins(c, nouns) for c in conditions)
+    )
     period = find_period(question, now)
     if notes or not about or not MODALS.isdisjoint(rest) or (period and period.gaps):
         return None
-    names = [name for field in fields for name in field.name_words]
-    if not _explained(rest, conditions, names):
+    asked_for = {condition.field for condition in conditions}
+    names = [name for field in fields if field.name in asked_for for name in field.name_words]
+    limits = [token for token in rest[:3] if listed and token.isdigit()]
+    if not _explained(rest, conditions, [*names, *limits]):
         return None
     filter_ = combine(*(condition.filter for condition in conditions))
     if counted:
         return MetadataQuery(kind="count", filter=filter_)
     order = _ORDER.search(question)
     one = order is not None and not any(noun.endswith("s") for noun in nouns)
-    number = next((int(token) for token in rest[:3] if token.isdigit()), 1 if one else LISTED)
+    number = int(limits[0]) if limits else 1 if one else LISTED
     dated = [field.name for field in fields if field.type == "timestamptz"]
     return MetadataQuery(
         kind="list",
@@ -202,10 +214,8 @@ def _begins(condition: Condition, nouns: Sequence[str]) -> bool:
 def _explained(rest: Sequence[str], conditions: Sequence[Condition], names: Sequence[str]) -> bool:
     told = [word for condition in conditions for word in words(condition.source)]
     return all(
-        token in FUNCTION_WORDS
+        ((token in FUNCTION_WORDS or token in EXPLAINED) and token not in RESTRICTING)
         or token in DOCUMENTS
-        or token in EXPLAINED
-        or token.isdigit()
         or any(is_form(token, word) for word in [*told, *names])
         for token in rest
     )

@@ -60,11 +60,19 @@ DOCUMENTS = frozenset(_DOCUMENTS.split())
 _EXPLAINED = """
 all total number count list show give name exist exists stored held collection database contain
 contains available currently latest newest recent most oldest earliest last first dated signed
-updated changed added created uploaded since before after until between from during year years
-different distinct every each
+updated changed added created uploaded from during year years different distinct
 """
 EXPLAINED = frozenset(_EXPLAINED.split())
 
 # A question with one of them is about what may or should be, which no count tells.
 _MODALS = "may might can could should would must need needs shall"
 MODALS = frozenset(_MODALS.split())
+
+# They restrict or divide what is counted: each has to stand in a condition.
+_RESTRICTING = """
+not no non nor neither never without except excluding other than but only before after since until
+till between over under above below less fewer more per each every by outside how
+nicht kein keine ohne außer nur vor nach seit bis pro je jede jedes
+pas sans sauf ni avant après depuis par chaque sin salvo antes después desde hasta cada
+"""
+RESTRICTING = frozenset(_RESTRICTING.split())
