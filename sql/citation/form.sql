@@ -105,6 +105,39 @@ the names those of Latin-1 and of punctuation), each with as many word joiners (
 not seen, as keep every offset what it was.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._unmark_lines(original text, first_too boolean)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF strpos(original, E'\n') = 0 OR original !~ E'\n[ \t]*>' THEN
+        RETURN original;
+    END IF;
+    RETURN (
+        SELECT string_agg(coalesce(rpad('', length(m.mark), E'\u2060'), '')
+            || substr(l.line, coalesce(length(m.mark), 0) + 1), E'\n' ORDER BY l.number)
+        FROM (
+            SELECT t.line, t.number,
+                t.number > 1 AND (first_too OR lag(t.line) OVER (ORDER BY t.number)
+                    ~ E'^[ \t]*>') AS is_quoted
+            FROM string_to_table(original, E'\n') WITH ORDINALITY AS t (line, number)
+        ) AS l
+        CROSS JOIN LATERAL (
+            -- not before a number, whose sign it might be
+            SELECT CASE WHEN l.is_quoted THEN substring(l.line FROM
+                E'^[ \t]*(?:>[ \t]?)+(?=[^- \t>0-9.,$+\u00A2-\u00A5\u20A0-\u20CF\u2212]|$)')
+                END AS mark
+        ) AS m);
+END
+$$;
+
+COMMENT ON FUNCTION rag._unmark_lines IS
+$$A text in which the marks of a Markdown block quote (>) before its second and later lines are word
+joiners (U+2060), which are not seen, as many as keep every offset what it was. first_too: before the
+first line, too, which a quotation may leave out.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._quote_skeleton(original text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE

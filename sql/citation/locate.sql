@@ -150,8 +150,13 @@ BEGIN
     IF octet_length(quote) > 4 * octet_length(_original) + 4000 THEN
         RETURN;
     END IF;
+    _quote := rag._decode_entities(replace(quote, E'\x03', E'\x04'));
+    IF strpos(_original, E'\n') > 0 AND _original ~ E'(?:^|\n)[ \t]*>[^\n]*\n[ \t]*>' THEN
+        _original := rag._unmark_lines(_original, false);
+        _quote := rag._unmark_lines(_quote, true);
+    END IF;
     _original := rag._bound_marks(_original);
-    _quote := btrim(rag._bound_marks(rag._decode_entities(replace(quote, E'\x03', E'\x04'))),
+    _quote := btrim(rag._bound_marks(_quote),
         E' \t\n\r\u00A0\u200B\u2060\uFEFF');
     _core := rag._quote_core(_quote);
     _quoted := rag._quote_skeleton(_core);

@@ -300,6 +300,9 @@ CUT = (  # what the source says, and of it a part that says something else
     ("They told us he was 6' 2\" in his shoes.", "They told us he was 6'"),
     ("They told us it was No. 5 of them all.", "They told us it was No."),
     *((f"We believe they can{a}t pay the debt.", "We believe they can") for a in "'’´`‘′ʼ＇"),
+    ("> They are un-\n> healthy people of the town.", "healthy people of the town"),
+    ("> It costs them\n> 5 million of all.", "It costs them 5 million of all"),
+    ("if the price\n> cost then all of it ends", "if the price cost then all"),
     # formulas, TeX and calls
     ("Lime is Ca(OH)₂ in every book of it.", "Lime is Ca(OH)"),
     ("Lime is Ca(OH)₂ in every book of it.", "₂ in every book of it"),
@@ -374,6 +377,11 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("该合同自签署之日起生效，双方无需履行", "该合同自签署之日起生效，双方无需履行。"),
         # between characters a line breaks anywhere, also behind a numeral
         ("该合同的价格为三百元整不含税费", "该合同的价格为三\n百元整不含税费"),
+        *(("> It ends on Monday\n> for all\n>\n> of the un-\n>> healthy.", quote) for quote in (
+            "It ends on Monday for all of the unhealthy", "ends on Monday\n> for all",
+            "> It ends on Monday\n> for all",
+        )),
+        ("if the price\n> cost then all of it ends", "if the price\n> cost then all"),
     ],
 )  # fmt: skip
 def test_a_true_quotation_is_proven_whatever_stands_around_it(
