@@ -260,7 +260,8 @@ class Statements:
         except PoolTimeout as exc:
             told = (
                 f"no database connection became free in time: all {pool.max_size} of this program"
-                " are in use; raise RAG_PG_POOL_SIZE, or ask for less at once"
+                " are in use, or ended by the server (idle_session_timeout); raise RAG_PG_POOL_SIZE"
+                " or that, or ask for less at once"
             )
             reads = pool is not self._pool
             try:
@@ -629,8 +630,8 @@ def _translated(exc: psycopg.Error) -> RagError:
     if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
         return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
     if fault is Fault.CANCELED or limit_remedy(exc):
-        remedy = limit_remedy(exc)
-        return StatementCanceled(f"{message}; {remedy}" if remedy else message)
+        remedy = limit_remedy(exc) or "do it again, unless whoever cancelled it meant it"
+        return StatementCanceled(f"{message}; {remedy}")
     if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
         return DatabaseUnavailable(
             f"the database takes no writes: {message}; of a replica,"

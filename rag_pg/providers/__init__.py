@@ -5,7 +5,6 @@ The models of others; only this package imports an SDK.
 
 from rag_pg.providers.account import LEAST_ANSWER, Account, MeteredLLM
 from rag_pg.providers.bounds import Bounds
-from rag_pg.providers.checks import check_shape
 from rag_pg.providers.embedding import embed_documents, embed_queries, embed_query
 from rag_pg.providers.limits import TokenCounter, cost, prompt_budget, token_counter
 from rag_pg.providers.llm_reranker import LLMReranker
@@ -20,7 +19,6 @@ __all__ = [
     "MeteredLLM",
     "Models",
     "TokenCounter",
-    "check_shape",
     "complete_json",
     "cost",
     "embed_documents",

@@ -10,6 +10,8 @@ from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.protocols import Embedder
 from rag_pg.types import Vectors
 
+LARGEST = 65504  # that a halfvec holds
+
 
 def check_texts(texts: Sequence[str]) -> list[str]:
     """Refuse what no tokenizer takes: lone surrogates, as in undecodable command-line arguments."""
@@ -24,17 +26,24 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 
 
 def check_finite(vectors: Vectors, name: str) -> Vectors:
-    if not np.isfinite(vectors).all():
-        rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist()
-        raise UnusableReply(f"{name} returned NaN or infinity for the texts at {rows[:10]}")
+    fits = np.abs(vectors) <= LARGEST  # NaN is not
+    if not fits.all():
+        rows = np.flatnonzero(~fits.all(axis=1)).tolist()
+        raise UnusableReply(
+            f"{name} returned NaN or numbers beyond {LARGEST} for the texts at {rows[:10]}"
+        )
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def check_shape(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
-    """Refuse what is not one finite vector of the embedder's dimensions for each of `count` texts.
+def check_shape(embedder: Embedder, given: object, count: int) -> Vectors:
+    """Return one finite vector of the embedder's dimensions for each of `count` texts.
 
-    Raises: UnusableReply.
+    Raises: UnusableReply (it is something else).
     """
+    try:
+        vectors = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError) as exc:
+        raise UnusableReply(f"{embedder.name} returned no array of numbers ({exc})") from exc
     if vectors.shape != (count, embedder.dimensions):
         raise UnusableReply(
             f"{embedder.name} returned an array of {vectors.shape} for {count} texts; "

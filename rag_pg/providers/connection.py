@@ -227,8 +227,8 @@ class Connection(Generic[C]):
             return ProviderTimeout(
                 f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
             )
-        *_, said = (error for error in (exc, *_causes(exc)) if error is exc or str(error))
-        detail = self._clean(f"{type(said).__name__}: {said}")
+        *_, cause = (error for error in (exc, *_causes(exc)) if error is exc or str(error))
+        detail = self._clean(f"{type(cause).__name__}: {cause}")
         if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
             return Retryable(f"{name} at {url} broke off its answer ({detail}); ask again")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:

@@ -8,18 +8,21 @@ import numpy as np
 
 from rag_pg.deadline import call_within, current_scope
 from rag_pg.protocols import Embedder
+from rag_pg.providers.checks import check_shape
 from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
 
 def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Return float32 (len(texts), dimensions). Raises: as the embedder, and as `Scope.check`."""
+    """Return float32 (len(texts), dimensions). Raises: as the embedder, as `Scope.check`, and
+    UnusableReply (it gives something else)."""
     return _embed(embedder, len(texts), lambda: embedder.embed_documents(texts))
 
 
 def embed_query(embedder: Embedder, text: str) -> Vectors:
     """Return float32 (dimensions,). Raises: as `embed_documents`."""
-    return _embed(embedder, 1, lambda: embedder.embed_query(text))
+    query: Vectors = _embed(embedder, 1, lambda: [embedder.embed_query(text)])[0]
+    return query
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
@@ -31,8 +34,8 @@ def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     return np.stack([embed_query(embedder, text) for text in texts])
 
 
-def _embed(embedder: Embedder, count: int, use: Callable[[], Vectors]) -> Vectors:
+def _embed(embedder: Embedder, count: int, use: Callable[[], object]) -> Vectors:
     if getattr(embedder, "traces_itself", False):
-        return use()
+        return check_shape(embedder, use(), count)
     with embeddings_span(embedder, count):
-        return call_within(current_scope(), use, embedder.name)
+        return check_shape(embedder, call_within(current_scope(), use, embedder.name), count)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import check_shape, embed_documents
+from rag_pg.providers import embed_documents
 from rag_pg.retry import Backoff, retry
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
@@ -95,9 +95,11 @@ class Throttle:
 
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         if embedder.provider is None:
-            return _embedded(embedder, texts)
+            return embed_documents(embedder, texts)
         tokens = sum(embedder.count_tokens(texts))
-        return self._within_budget(embedder.provider, tokens, lambda: _embedded(embedder, texts))
+        return self._within_budget(
+            embedder.provider, tokens, lambda: embed_documents(embedder, texts)
+        )
 
     def write(self, llm: LLM, texts: Sequence[str], action: Callable[[], T]) -> T:
         """Return what `action` makes of the texts by the language model.
@@ -160,7 +162,3 @@ class Throttle:
         if self._ends_at is None:
             self._ends_at = time.monotonic() + GRACE_SECONDS
         return time.monotonic() > self._ends_at
-
-
-def _embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    return check_shape(embedder, embed_documents(embedder, texts), len(texts))

@@ -208,8 +208,9 @@ $$;
 
 COMMENT ON FUNCTION rag.put_eval_results IS
 $$Record what a run found, judged by the documents as they are now; return how many questions. A
-question that was recorded before is replaced, and of one that stands here twice the last counts. An answer from a chunk that is gone meanwhile is
-measured, and its text not kept. In a run of answers a question with an error has a wrong one.
+question that was recorded before is replaced; of one that stands here twice the last counts. An
+answer from a chunk that is gone meanwhile is measured, and its text not kept. In a run of answers a
+question with an error has a wrong one.
 
 results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first, or {"uri": text,
 "score": n} of a ranking of documents], "confidence":

@@ -28,6 +28,7 @@ from rag_pg import (
     Settings,
     load_bytes,
 )
+from rag_pg.errors import UnusableReply
 
 FISH = {"uri": "fish", "content": "A red fish swims in the sea."}
 BIRD = {"uri": "bird", "content": "A blue bird flies over the tree."}
@@ -164,6 +165,46 @@ def test_search_goes_on_by_keyword_when_the_embedder_is_down(
     assert hits.notes == ("vector search was skipped: the provider is down",)
     with pytest.raises(ProviderError):
         docs.search("fish", keyword_weight=0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.full(32, np.nan),
+        np.full(32, np.inf),
+        np.full(32, 1e6),
+        np.ones(31),
+        np.ones((1, 32)),
+        np.zeros(0),
+        None,
+        7,
+        "a text",
+        ["a"] * 32,
+    ],
+    ids=str,
+)
+def test_what_is_no_vector_of_a_query_is_neither_searched_by_nor_remembered(
+    rag: Rag, given: Any
+) -> None:
+    class Odd(HashEmbedder):
+        odd = True
+
+        def embed_query(self, text: str) -> Any:
+            return given if self.odd else super().embed_query(text)
+
+    embedder = Odd("hash:32")
+    docs = rag.collection("docs", embedder=embedder)
+    docs.add(FISH)
+    hits = docs.search("fish")
+    assert [h.uri for h in hits] == ["fish"]
+    assert hits[0].vector_rank is None
+    assert len(hits.notes) == 1
+    assert hits.notes[0].startswith("vector search was skipped: hash:32 returned ")
+    with pytest.raises(UnusableReply, match="^hash:32 returned "):
+        docs.search("fish", keyword_weight=0)
+    embedder.odd = False
+    again = docs.search("fish")
+    assert (again[0].vector_rank, again.notes) == (1, ())
 
 
 def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None:

@@ -109,7 +109,7 @@ def few(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[str]:
 @pytest.mark.parametrize(
     "size, message",
     [
-        (1, "no database connection became free in time: all 1 of this program are in use; raise"),
+        (1, "no database connection became free in time: all 1 of this program are in use, or"),
         (2, "the database cannot be reached: .*too many connections for role .*; the server must"),
     ],
 )
