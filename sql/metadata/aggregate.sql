@@ -104,10 +104,11 @@ $$Sums, averages, extremes by group.
 Counts, sums, averages and extremes over the metadata of documents, one JSON object per group.
 
 aggregates: by their names in the result, {"total": {"sum": "amount"}, "n": {"count": "*"}}. count
-(of "*" the documents, of a field those that have it), count_distinct, sum, avg, min, max of a
-metadata field, a dotted path as in filters, or of a column of the document ($created_at). sum and
-avg are of its numbers; min and max of its numbers where there are any, else of its texts, as dates
-where all are ISO dates. What is of no such type is passed over; of nothing at all they are null.
+(of "*" the documents, of a field those where it is there and not null), count_distinct, sum, avg,
+min, max of a metadata field, a dotted path as in filters, or of a column of the document
+($created_at). sum and avg are of its numbers; min and max of its numbers where there are any, else
+of its texts, as dates where all are ISO dates. What is of no such type is passed over; of nothing
+at all they are null.
 group_by: fields or columns, or parts of their dates: year(signed), quarter(signed), month(signed),
 week(signed), day(signed), hour($created_at) give 2024, "2024-Q1", "2024-02", "2024-W09",
 "2024-02-29", "2024-02-29T12", and weekday(signed) 1 (Monday) to 7, all in UTC. A document stands in

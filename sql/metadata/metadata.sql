@@ -100,9 +100,13 @@ BEGIN
     _steps := rag._require_field(order_by);
     SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
     WHERE f.collection_id = _document_order.collection_id AND f.field = rag._field_name(_steps);
-    RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction ||
-        ' NULLS LAST, ', ''
-                              ORDER BY t.position) || 'c.uri'
+    -- of an undeclared field equal times go by uri, however they are written
+    RETURN (SELECT string_agg(format(
+                CASE WHEN _types IS NULL AND t.type = 'text' THEN 'CASE WHEN %2$s IS NULL THEN %1$s END'
+                    ELSE '%1$s' END,
+                rag._field_expression('c.metadata', _steps, t.type),
+                rag._field_expression('c.metadata', _steps, 'timestamptz')) || _direction
+                || ' NULLS LAST, ', '' ORDER BY t.position) || 'c.uri'
             FROM unnest(coalesce(_types, ARRAY['numeric', 'timestamptz', 'text', 'boolean']))
                  WITH ORDINALITY AS t (type, position));
 END

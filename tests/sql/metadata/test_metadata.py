@@ -158,6 +158,23 @@ def test_pages_of_a_selection_make_the_whole(prepared: Connection) -> None:
     assert [row for at in range(0, 30, 10) for row in prepared.execute(select, [10, at])] == whole
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_equal_times_go_by_uri_however_they_are_written(
+    connection: Connection, descending: bool
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    for uri, day in (("a", "2024-03-01T00:00:00"), ("b", "2024-03-01"), ("c", "x"), ("d", "y")):
+        connection.execute(
+            "SELECT rag.put_document('c', %s, 'text', metadata => jsonb_build_object('a%%', %s::text))",
+            [uri, day],
+        )
+    found = connection.execute(
+        "SELECT uri FROM rag.select_documents('c', order_by => 'a%%', descending => %s)",
+        [descending],
+    ).fetchall()
+    assert "".join(uri for (uri,) in found) == ("abdc" if descending else "abcd")
+
+
 def test_documents_sort_by_their_own_columns(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for uri, title in (("b", "Ape"), ("a", "Bee"), ("c", "Ape")):
