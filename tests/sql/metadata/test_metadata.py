@@ -165,8 +165,8 @@ def test_equal_times_go_by_uri_however_they_are_written(
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for uri, day in (("a", "2024-03-01T00:00:00"), ("b", "2024-03-01"), ("c", "x"), ("d", "y")):
         connection.execute(
-            "SELECT rag.put_document('c', %s, 'text', metadata => jsonb_build_object('a%%', %s::text))",
-            [uri, day],
+            "SELECT rag.put_document('c', %s, 'text', metadata => %s)",
+            [uri, json.dumps({"a%": day})],
         )
     found = connection.execute(
         "SELECT uri FROM rag.select_documents('c', order_by => 'a%%', descending => %s)",
