@@ -85,6 +85,7 @@ BEGIN
              @.keyvalue().key == "sum" || @.keyvalue().key == "avg" || @.keyvalue().key == "min" ||
              @.keyvalue().key == "max")') OR (
             SELECT count(*) <> 1 OR min(jsonb_typeof(w.value)) <> 'string'
+                OR bool_or(w.key <> 'count' AND w.value = '"*"')
             FROM jsonb_each(CASE jsonb_typeof(_wanted) WHEN 'object' THEN _wanted END) AS w) THEN
             RAISE EXCEPTION 'aggregate % is %', quote_literal(_name), left(_wanted::text, 100)
             USING ERRCODE = 'RG004', HINT = 'use one of count, count_distinct, sum, avg, min and '

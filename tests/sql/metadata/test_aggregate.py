@@ -251,8 +251,9 @@ def test_dates_between_two_days_by_month_and_the_next_one(prepared: Connection) 
         ("""'{"a": {"median": "n"}}'""", "RG004", "aggregate 'a' is"),
         ("""'{"a": {"sum": "n", "avg": "n"}}'""", "RG004", "aggregate 'a' is"),
         ("""'{"a": {"sum": 5}}'""", "RG004", "aggregate 'a' is"),
+        ("""'{"a": {"sum": "*"}}'""", "RG004", "aggregate 'a' is"),
         (
-            """'{"a": {"sum": "*"}}', '{}', '{}', '{"b": 1}'""",
+            """'{"a": {"count": "*"}}', '{}', '{}', '{"b": 1}'""",
             "RG004",
             "'b', which is no aggregate",
         ),
