@@ -80,21 +80,13 @@ _GERMAN = re.compile(
 _SEVERAL = {"null", "once", "elf", "quince", "cent", "mil"}  # another word somewhere
 COUNTS = tuple(word for word, value in _SPELLED.items() if value > 1 and word not in _SEVERAL)
 _IN_ORDER = """
-first 1st erste ersten erster erstes premier première primer primera
-second 2nd zweite zweiten zweiter zweites deuxième segundo segunda
-third 3rd dritte dritten dritter drittes troisième tercer tercera
-fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
-fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta
-sixth 6th sechste sechsten sechster sechstes sixième sexto sexta
-seventh siebte siebten siebter
-eighth achte achten achter
-ninth neunte neunten neunter
-tenth zehnte zehnten zehnter
-"""
+first 1st erste ersten erster erstes premier première primer primera; second 2nd zweite zweiten zweiter zweites deuxième segundo segunda; third 3rd dritte dritten dritter drittes troisième tercer tercera; fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
+fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta; sixth 6th sechste sechsten sechster sechstes sixième sexto sexta; seventh siebte siebten siebter; eighth achte achten achter; ninth neunte neunten neunter; tenth zehnte zehnten zehnter
+"""  # noqa: E501
 _PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
 ORDINALS = {
     word: rank
-    for rank, line in enumerate(_IN_ORDER.strip().splitlines(), 1)
+    for rank, line in enumerate(re.split(r"[;\n]", _IN_ORDER.strip()), 1)
     for word in (*line.split(), *words(line))
 }
 _MONTHS_OF = (

@@ -27,7 +27,7 @@ _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
     re.IGNORECASE,
 )
 _PARTICLE = re.compile(r"^\W*(?:no|nein|non|não|nee|нет)\s*[,.:;!–—-]+\s*", re.IGNORECASE)
-_ONLY = re.compile(
+ONLY = re.compile(
     r"\b(?:only|solely|exclusively|nur|lediglich|ausschließlich|seulement|uniquement|sólo|solo"
     r"|solamente|únicamente|только|unless|until|bis|jusqu\w*|alone|allein|other|others|another"
     r"|andere\w*|autres?|otr[oa]s?)\b",
@@ -49,17 +49,6 @@ _ONLY_WITH = re.compile(
     r"|solo con)\s",
     re.IGNORECASE,
 )
-_EXCEPT = re.compile(
-    r"\b(?:except(?: for| on)?|excluding|other than|ausgenommen(?: sind)?|außer|sauf|hormis|excepto"
-    r"|salvo)\s",
-    re.IGNORECASE,
-)
-_EVEN = re.compile(
-    r"\b(?:even|including|also|auch|sogar|selbst|einschließlich|même|aussi|y compris|incluso"
-    r"|también)\s",
-    re.IGNORECASE,
-)
-_ASKED_FOR = ((_WITHOUT, _ONLY_WITH), (_EVEN, _EXCEPT))
 _STOP = re.compile(r"[.,;:!?)]")
 _NEXT = 3  # words
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
@@ -70,16 +59,6 @@ _ALIKE = 0.6  # of a clause's words, that the other has
 def is_negated(text: str) -> bool:
     """Whether a text denies something, in the larger European languages and a few others."""
     return bool(_NEGATION.search(_NONE.sub(" ", text)))
-
-
-def is_only(word: str) -> bool:
-    """Whether a word bounds what is said (solely, unless)."""
-    return bool(_ONLY.fullmatch(word))
-
-
-def without_negations(text: str) -> str:
-    """Return a text without what denies in it: two copies run, of two copies won't run."""
-    return _NEGATION.sub(" ", text)
 
 
 def without_particle(text: str) -> str:
@@ -100,15 +79,15 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
     clauses = CLAUSE.split(without_particle(claim))
     there = _count(sentence)
     same = max(
-        _common(_content(one), sentence) * (_count(one) == there > 0) for one in clauses
+        _common(content_of(one), sentence) * (_count(one) == there > 0) for one in clauses
     )  # what says the same in another clause is not denied in this one
     return any(
         _denies(clause, sentence, before)
-        if len(_content(clause)) > 1
+        if len(content_of(clause)) > 1
         else _denies_in_its_words(clause, sentence)
         for clause in clauses
         if not (_IF.match(clause) and _count(clause))
-        and (not same or _count(clause) == there or _common(_content(clause), sentence) > same)
+        and (not same or _count(clause) == there or _common(content_of(clause), sentence) > same)
     )
 
 
@@ -116,7 +95,7 @@ def _denies_in_its_words(clause: str, sentence: str) -> bool:
     """Whether a part of a sentence has all the words of a short clause ("they are encrypted"), with
     a negation in one of them alone."""
     parts = CLAUSE.split(sentence)
-    return bool(_content(clause)) and any(
+    return bool(content_of(clause)) and any(
         words(_NEGATION.sub(" ", clause)) == words(_NEGATION.sub(" ", part))
         and _count(clause) + _count(part) == 1
         for part in parts
@@ -125,15 +104,15 @@ def _denies_in_its_words(clause: str, sentence: str) -> bool:
 
 def _denies(clause: str, sentence: str, before: str) -> bool:
     """Whether a clause says the opposite of what a sentence says, turned an odd number of times."""
-    mine = _content(clause)
+    mine = content_of(clause)
     parts = [part for part in CLAUSE.split(sentence) if _common(mine, part)]
     most = max((_common(mine, part) for part in parts), default=0)
     nearest = [part for part in parts if _common(mine, part) == most]
-    is_only = any(map(_ONLY.search, [clause, *nearest]))
+    is_only = any(map(ONLY.search, [clause, *nearest]))
     here, others = _count(clause), sum(map(_count, parts))
     if here > 1 or others > 1:
         return False
-    around = [*_content(sentence), *_content(before)]
+    around = [*content_of(sentence), *content_of(before)]
     opposites = [_opposite(clause, part, sentence) for part in nearest]
     opposite = opposites[0] if opposites and all(opposites) else None
     if sum(_has(around, word) for word in mine) + bool(opposite) < _ALIKE * len(mine):
@@ -148,10 +127,10 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
         return True
     if is_only:  # what it implies of others is not read
         return turned and opposite is None and not here and not others
-    there = [*_content(sentence), *(opposite or ())[:1]]
+    there = [*content_of(sentence), *(opposite or ())[:1]]
     negates = any(_has(there, word) for word in _denied(clause))
     mine += (opposite or ())[1:]
-    free = _content(", ".join(part for part in nearest if not _count(part)))
+    free = content_of(", ".join(part for part in nearest if not _count(part)))
     negates = negates or any(_has(mine, w) and not _has(free, w) for w in _denied(sentence))
     negates = negates and not (here and others)
     if (
@@ -169,12 +148,11 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
 
 
 def _lacks(clause: str, sentence: str) -> bool:
-    """Whether a clause is without a thing that a sentence asks for, or includes the exception."""
+    """Whether a clause is without a thing that a sentence asks for."""
     return any(
         same_word(one, other)
-        for mine, there in _ASKED_FOR
-        for one in _first_words(mine, clause)
-        for other in _first_words(there, sentence)
+        for one in _first_words(_WITHOUT, clause)
+        for other in _first_words(_ONLY_WITH, sentence)
     )
 
 
@@ -190,11 +168,11 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
 
 def _behind(text: str, word: str) -> list[str]:
     """The content words behind a word."""
-    return _content(" ".join(words(text)).partition(f"{word} ")[2])
+    return content_of(" ".join(words(text)).partition(f"{word} ")[2])
 
 
 def _common(mine: list[str], part: str) -> int:
-    there = _content(part)
+    there = content_of(part)
     return sum(_has(there, word) for word in mine)
 
 
@@ -205,9 +183,13 @@ def _opposite(clause: str, part: str, sentence: str) -> tuple[str, str] | None:
     if found is None or _NEGATION.search(" ".join(found)):
         return None
     for other in CLAUSE.split(sentence):
-        there = _content(other)
+        there = content_of(other)
         at = next((n for n, word in enumerate(there) if same_word(found[0], word)), None)
-        if other != part and at is not None and all(_has(_content(clause), w) for w in there[:at]):
+        if (
+            other != part
+            and at is not None
+            and all(_has(content_of(clause), w) for w in there[:at])
+        ):
             return None
     return found
 
@@ -222,13 +204,14 @@ def _denied(text: str) -> list[str]:
     for clause in CLAUSE.split(_NONE.sub(" ", text)):
         for negation in _NEGATION.finditer(clause):
             behind = [
-                word for word in _content(clause[negation.end() :]) if not word.endswith("ly")
+                word for word in content_of(clause[negation.end() :]) if not word.endswith("ly")
             ]
-            found += behind[:1] or _content(clause[: negation.start()])[-1:]
+            found += behind[:1] or content_of(clause[: negation.start()])[-1:]
     return found
 
 
-def _content(text: str) -> list[str]:
+def content_of(text: str) -> list[str]:
+    """The words of a text that say something, without its negations."""
     return [word for word in words(_NEGATION.sub(" ", text)) if not is_function_word(word)]
 
 

@@ -18,13 +18,6 @@ less than; fewer than; shorter than; younger than; lower than; smaller than; und
 """  # noqa: E501
 _DURING = 2  # the third side of a time
 _BOUNDS = (1, 2)  # the lines that bound a number: one says what the other does
-_BEHIND = re.compile(  # 16 or older
-    r"(\w+)(?:\s+[^\W\d]+)?\s+(?:or|oder|ou|o|and|und|et|y)\s+"
-    r"(?:(more|over|above|older|newer|higher|longer|mehr|älter|neuer|höher|länger|plus|más)"
-    r"|(less|fewer|under|below|younger|lower|shorter|weniger|jünger|kürzer|moins|menos))(?!\w)"
-    r"(?!\s+(?:than|als|de|que)\b)",
-    re.IGNORECASE,
-)
 _NEGATIONS = frozenset(words("no not never cannot nicht nie pas jamais nunca"))
 _THAN = re.compile(
     r"\b(?:more|less|fewer|mehr|weniger|plus|moins|más|menos|\w{2,}er)\s+(?:\w+\s+){0,3}?"
@@ -83,10 +76,6 @@ def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:
                 at += length - 1
                 break
         at += 1
-    for match in _BEHIND.finditer(text):
-        number = _number(*words(match[1])[:1]) if words(match[1]) else ""
-        if number.isdigit():
-            yield _BOUNDS[0], int(bool(match[2])), number
 
 
 def _anchor(behind: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from rag_pg.answer.figures import counted_figures, is_number
-from rag_pg.answer.negation import CLAUSE, is_only, without_negations
+from rag_pg.answer.negation import CLAUSE, ONLY, content_of
 from rag_pg.answer.relations import OF_SIDES
 from rag_pg.answer.talk import ENDINGS, is_of_speech
-from rag_pg.text import content_words, is_function_word, same_word, words
+from rag_pg.text import is_function_word, same_word, words
 
 _LEAST = 2  # such words in a clause; of the less common ones, each is a half
 _SHARE = 1 / 4  # of the clause's words, from which on they are what it says
@@ -46,8 +46,7 @@ def strange_words(claim: str, known: Collection[str]) -> list[str]:
 
 def _told(clause: str, known: Collection[str]) -> tuple[int, list[str]]:
     """How many words of a clause say something, and which of them nothing has."""
-    stated = content_words(without_negations(clause))
-    told = [w for w in stated if not is_function_word(w) and not is_number(w)]
+    told = [word for word in dict.fromkeys(content_of(clause)) if not is_number(word)]
     unknown = [word for word in told if not is_known(word, known)]
     found = [word for word in unknown if not is_of_speech(word)]
     counted = [unit for figure, _, unit in counted_figures(clause) if figure[0].isdigit()]
@@ -58,7 +57,7 @@ def _told(clause: str, known: Collection[str]) -> tuple[int, list[str]]:
 def says_how(word: str) -> bool:
     """Whether a word says of something else how much, whether or in what unit it is: who says the
     same in other words changes these first (interdit, maximal, min)."""
-    return word in OF_SIDES or is_only(word)
+    return word in OF_SIDES or bool(ONLY.fullmatch(word))
 
 
 def is_known(word: str, known: Collection[str]) -> bool:

@@ -16,8 +16,8 @@ SHOP = (
 )
 
 
-def judge(text: str, source: str = SHOP) -> bool | None:
-    shown = [Citation(number=1, chunk_id=1, uri="shop.md", title="", heading="", quote=source)]
+def judge(text: str) -> bool | None:
+    shown = [Citation(number=1, chunk_id=1, uri="shop.md", title="", heading="", quote=SHOP)]
     one = Judge("", shown, embedder=None, locate=lambda found: [(c, None) for c in found])
     (statement,) = read_statements(text)
     return one.ground(statement).is_supported
@@ -57,16 +57,6 @@ def test_what_sources_say_of_themselves_is_judged_as_theirs() -> None:
     assert judge("We never wash them [1].") is False
 
 
-def test_other_notations_of_what_a_source_has_are_its_own() -> None:
-    house = (
-        "Le cuivre fond à 1.085 °C. Parking costs 0.30 euros. Claims are possible within 14 days."
-        " Point-in-time recovery restores a database."
-    )
-    for text, other in [
-        ("Le cuivre fond à 1 085 °C [1].", "Le cuivre fond à 1 086 °C [1]."),
-        ("Parking costs 30 cents [1].", "Parking costs 35 cents [1]."),
-        ("You have two weeks to complain [1].", "You have three weeks to complain [1]."),
-        ("Databases use point-in-time recovery (PITR) [1].", "Databases use recovery (PITR) [1]."),
-    ]:
-        assert judge(text, house) is not False
-        assert judge(other, house) is False
+def test_initials_of_what_a_claim_says_are_no_strange_name() -> None:
+    assert judge("Members pick up boxes (MPUB) on Friday [1].") is True
+    assert judge("Members pick up boxes (XPUB) on Friday [1].") is False
