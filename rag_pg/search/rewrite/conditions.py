@@ -4,6 +4,7 @@ values."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -79,8 +80,10 @@ def _condition(
     """Raises: ValueError saying why a model's condition is none."""
     if not values:
         raise ValueError("it has no value")
+    if len(values) > 1 and operator not in ("=", "!="):
+        raise ValueError(f"{operator} takes one value")
     if field.type == "timestamptz":
-        return _date(field, operator, values[0], source, now)
+        return _date(field, operator, " or ".join(values), source, now)
     if operator == "during":
         raise ValueError(f"{field.name} holds no dates")
     read: Callable[[Field, str], Any] = _READERS[field.type]
@@ -94,11 +97,11 @@ def _condition(
 
 
 def _date(field: Field, operator: str, value: str, source: str, now: datetime) -> Condition:
-    prefix = {"<": "before ", "<=": "until ", ">": "after ", ">=": "since "}.get(operator, "")
+    bound = {"<": "before", "<=": "until", ">": "after", ">=": "since"}.get(operator, "")
     if operator == "!=":
         raise ValueError("a date is compared by =, <, <=, >, >= or during")
-    period = find_period(f"{prefix}{value}", now) or find_period(f"in {value}", now)
-    if period is None:
+    period = find_period(f"{bound or 'in'} {value}", now)
+    if period is None or not period.text.startswith(bound):
         raise ValueError("it is no date that is understood")
     if period.doubt or period.gaps:
         raise ValueError(period.doubt or "it names several times")
@@ -115,7 +118,12 @@ def _text(field: Field, value: str) -> str:
 
 
 def _number(field: Field, value: str) -> float | int:
-    number = float(value.replace(",", ""))
+    try:
+        number = float(value.replace(",", ""))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r:.100} is no number")
     return int(number) if number.is_integer() else number
 
 

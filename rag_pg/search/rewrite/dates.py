@@ -152,7 +152,8 @@ def find_period(question: str, now: datetime) -> Period | None:
     (begin, _, first), (_, end, last) = found[0], found[-1]
     periods = [period for _, _, period in found]
     starts, stops = [p.start for p in periods], [p.stop for p in periods]
-    gaps = any(one.stop != other.start for one, other in pairwise(periods))
+    by_start = sorted(periods, key=lambda p: (p.start is not None, p.start or now))
+    gaps = any(one.stop != other.start for one, other in pairwise(by_start))
     between = len(found) == 2 and first.stop is last.start is None
     if between and not re.search(r"\bor\b", question[begin:end], re.IGNORECASE):
         gaps = False

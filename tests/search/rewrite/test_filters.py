@@ -228,7 +228,13 @@ def test_a_model_is_shown_the_fields_and_reads_a_filter() -> None:
         (("lang", "=", ["klingon"]), "lang is never 'klingon'"),
         (("signed_at", "during", ["the other day"]), "no date that is understood"),
         (("signed_at", "!=", ["2024"]), "a date is compared by"),
-        (("pages", ">", ["many"]), "could not convert"),
+        (("signed_at", "=", ["2022 and 2024"]), "it names several times"),
+        (("signed_at", "=", ["2022", "2024"]), "it names several times"),
+        (("signed_at", "during", ["not in 2024"]), "it is negated"),
+        (("signed_at", "<", ["since 2024"]), "no date that is understood"),
+        (("signed_at", "<", ["2023", "2024"]), "< takes one value"),
+        (("pages", ">", ["many"]), "is no number"),
+        (("pages", "=", ["nan"]), "is no number"),
         (("draft", "=", ["perhaps"]), "neither true nor false"),
         (("lang", "during", ["german"]), "holds no dates"),
         (("lang", "=", []), "it has no value"),
@@ -250,6 +256,12 @@ def test_operators_of_dates_become_open_periods() -> None:
     }.items():  # fmt: skip
         result = rewritten("What?", ScriptedLLM(conditions(("signed_at", operator, ["2024"]))))
         assert result.filter == {"signed_at": wanted}, operator
+
+
+@pytest.mark.parametrize("values", [["2023 to 2024"], ["2024", "2023"], ["2023 and 2024"]])
+def test_years_beside_each_other_are_one_period(values: list[str]) -> None:
+    result = rewritten("What?", ScriptedLLM(conditions(("signed_at", "=", values))))
+    assert result.filter == {"signed_at": {"$gte": "2023-01-01", "$lt": "2025-01-01"}}
 
 
 def test_a_model_that_finds_nothing_leaves_the_question_alone() -> None:
