@@ -187,16 +187,16 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN edge ~ (
     -- Ca(OH)₂, [CuCl₄]²⁻, −½
-    E'[^ \n]\x03[])}]*[\u2080-\u208E]|(?:[^ \n]\x03[])}]+|[])}]\x03)[\u2070-\u2079\u00B2\u00B3\u00B9]*'
-    '[\u207A\u207B]|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
+    E'[^ \n]\x03[])}]*[\u2080-\u208E]|(?:[^ \n]\x03[])}]+|[])}]\x03)'
+    '[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B]|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
     -- x_{1}, 10^{5}, rgb(1, 2), ません
     '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)|[A-Za-z0-9](?:\x03[(]|[(]\x03)[0-9]'
     '|\u307E(?:\x03\u305B|\u305B\x03)\u3093');
 
 COMMENT ON FUNCTION rag._parts_formula IS
 $$Whether the character 3 parts a formula or a call, in a text as it stands: what is lowered or
-charged behind a bracket, a sign and a fraction of one character, an index or a power of TeX, figures
-in parentheses; or the negation ません.$$;
+charged behind a bracket, a sign and a fraction of one character, an index or a power of TeX,
+figures in parentheses; or the negation ません.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)

@@ -134,8 +134,8 @@ $$;
 
 COMMENT ON FUNCTION rag._unmark_lines IS
 $$A text in which the marks of a Markdown block quote (>) before its second and later lines are word
-joiners (U+2060), which are not seen, as many as keep every offset what it was. first_too: before the
-first line, too, which a quotation may leave out.$$;
+joiners (U+2060), which are not seen, as many as keep every offset what it was. first_too: before
+the first of them, too, whose mark a quotation may leave out.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._quote_skeleton(original text)

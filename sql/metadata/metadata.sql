@@ -102,8 +102,8 @@ BEGIN
     WHERE f.collection_id = _document_order.collection_id AND f.field = rag._field_name(_steps);
     -- of an undeclared field equal times go by uri, however they are written
     RETURN (SELECT string_agg(format(
-                CASE WHEN _types IS NULL AND t.type = 'text' THEN 'CASE WHEN %2$s IS NULL THEN %1$s END'
-                    ELSE '%1$s' END,
+                CASE WHEN _types IS NULL AND t.type = 'text'
+                    THEN 'CASE WHEN %2$s IS NULL THEN %1$s END' ELSE '%1$s' END,
                 rag._field_expression('c.metadata', _steps, t.type),
                 rag._field_expression('c.metadata', _steps, 'timestamptz')) || _direction
                 || ' NULLS LAST, ', '' ORDER BY t.position) || 'c.uri'
