@@ -114,7 +114,7 @@ _DOUBTS = [
         ),
     )
 ]
-_COMPARED_WITH = re.compile(
+COMPARED_WITH = re.compile(
     r"\s*,?\s*(?:vs\.?|versus|compared?|as\s+opposed|rather\s+than)(?=\s)", re.IGNORECASE
 )
 
@@ -220,7 +220,7 @@ def _bounded(
     one_sided = named.start is None or named.stop is None or bound in (*_AFTER, *_BEFORE)
     if one_sided and _NOT.search(question[:begin]):  # not before, no later than
         return last, first, ""
-    if _COMPARED_WITH.match(question, stop):
+    if COMPARED_WITH.match(question, stop):
         return first, last, "the question compares it"
     return first, last, why_no_filter(question[:begin])
 

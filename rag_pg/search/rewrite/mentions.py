@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from rag_pg.search.rewrite.dates import Period, find_period, why_no_filter
+from rag_pg.search.rewrite.dates import COMPARED_WITH, Period, find_period, why_no_filter
 from rag_pg.search.rewrite.fields import Condition, Field, period_condition
 from rag_pg.text import FUNCTION_WORDS, same_word, words
 
@@ -21,6 +21,10 @@ _NEGATIONS = (
 )
 NEGATIONS = frozenset(_NEGATIONS.split())
 _LISTED = frozenset(["or", "nor", "and", "oder", "noch", "und", "ou", "ni", "et", "o", "y"])
+_ALL = frozenset(["all", "any", "anything", "each", "every", "everything"])
+# Between two values, they leave both in.
+_OTHERWISE = frozenset(["than", "versus", "vs", "compared", "instead", "unlike"])
+_BESIDE = _LISTED | _OTHERWISE | {"well", "both", "but"}
 _MORE = r"over|(?:more|greater|larger|higher|later)\s+than|above|after"
 _LESS = r"under|(?:less|fewer|smaller|lower|earlier)\s+than|below|before"
 _OR_EQUAL = r"\s+or\s+equal(?:\s+to)?"
@@ -111,16 +115,25 @@ def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
     wanted: dict[bool, list[Any]] = {True: [], False: []}
     excluded: list[Any] = []
     denied: dict[int, bool] = {}  # where values end that a negation denies, and whether named
+    last = 0  # where a named value ends
     for start, stop, value in sorted(spans, key=lambda span: span[:2]):
         named = any(
             -NEAR <= position - stop < NEAR or 0 < start - position <= NEAR for position in names
         )
         named = named and not all(start <= position < stop for position in names)
-        negated = not NEGATIONS.isdisjoint(tokens[max(0, start - 2) : start])
+        negated = not NEGATIONS.isdisjoint(tokens[max(0, start - 2) : start]) or (
+            tokens[start - 1 : start] == ["but"] and not _ALL.isdisjoint(tokens[:start])
+        )
         if start - 1 in denied and tokens[start - 1] in _LISTED:  # not A or B
             negated, named = True, denied[start - 1]
+        elif last and not (negated or _BESIDE.isdisjoint(tokens[last:start])):
+            named = True  # A and B, A longer than B
+        elif not _OTHERWISE.isdisjoint(tokens[max(0, start - 3) : start]):
+            named = False
         if negated:
             denied[stop] = named
+        elif named:
+            last = stop
         if negated and named:
             excluded.append(value)
         elif not negated and (named or not FUNCTION_WORDS.issuperset(tokens[start:stop])):
@@ -173,9 +186,11 @@ def _numbers(field: Field, question: str, period: Period | None) -> Iterator[Con
     name = r"[\s_-]+".join(map(re.escape, field.name_words))
     copula = r"(?:(?:is|are|was|were|of|number|between|no\.?(?=\s*\d))\s+)?"
     compared = rf"(?:(?:{_COMPARISON})\s*)?{_NUMBER}"
-    match = re.search(rf"\b{name}s?\b[\s:=(]*{copula}{compared}", question, re.IGNORECASE)
-    if not name or match is None or why_no_filter(question[: match.start()]):
+    written = rf"\b{name}s?\b[\s:=(]*{copula}{compared}"
+    found = [*re.finditer(written, question, re.IGNORECASE)]
+    if not name or len(found) != 1 or why_no_filter(question[: found[0].start()]):
         return
+    match = found[0]
     value, operator, stop = _value(match), _operator(match), match.end()
     second = _SECOND.match(question, stop)
     test: Any = {operator: value} if operator else value
@@ -191,6 +206,8 @@ def _numbers(field: Field, question: str, period: Period | None) -> Iterator[Con
             test = {"$gte": value, "$lte": other}
         elif not operator:
             test = {"$in": [value, other]}
+    elif COMPARED_WITH.match(question, stop):
+        return
     elif _OR_MORE.match(question, stop):
         test = {"$gte": value}
     elif _OR_LESS.match(question, stop):

@@ -83,6 +83,13 @@ def rewritten(question: str, llm: ScriptedLLM | None = None, **options: Any) -> 
         ("rules between 2022 and 2023", {"year": {"$gte": 2022, "$lte": 2023}}),
         ("documents with lang neither German nor French", {"lang": {"$nin": BOTH}}),
         ("documents whose lang isn't German", {"lang": {"$nin": ["german"]}}),
+        ("all lang but German", {"lang": {"$nin": ["german"]}}),
+        ("documents of lang English, German and French", {"lang": {"$in": ["english", *BOTH]}}),
+        ("Are texts of lang German longer than those in French?", {"lang": {"$in": BOTH}}),
+        ("lang German as well as in French", {"lang": {"$in": BOTH}}),
+        ("unlike lang German, what holds in French?", {}),
+        ("are pages over 20 better than pages under 10?", {}),
+        ("pages 10 compared to 3", {}),
         (
             "What was signed in the last 48 hours?",
             {"signed_at": {"$gte": "2026-11-20", "$lt": "2026-11-23"}},
