@@ -25,7 +25,8 @@ _NEAR = r"(?P<way>this|last|next|coming)"
 _AFTER_WORDS = "in of since before after until till from during between and to by"
 _AFTER_WORD = "|".join(rf"(?<={word}\s)" for word in _AFTER_WORDS.split())
 _JOINED = (
-    r"\s*(?:,|[-–/&]|,?\s*\b(?:and|or|to|until|till|through)\b)\s*(?:(?:in|of)\s+)?(?:the\s+)?"
+    r"\s*(?:,|[-–/&]|,?\s*\b(?:and|or|to|until|till|through|as\s+well\s+as|plus|against|unlike)\b)"
+    r"\s*(?:(?:in|of)\s+)?(?:the\s+)?"
 )
 _IS_JOINED = re.compile(_JOINED, re.IGNORECASE).fullmatch
 _IS_RANGE = re.compile(r"[-–]|\b(?:to|until|till|through)\b", re.IGNORECASE).search

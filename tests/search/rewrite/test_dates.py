@@ -206,6 +206,32 @@ def test_calendar_units_touch_and_hold_today(day: date, count: int) -> None:
         assert rolling.start < rolling.stop <= now + timedelta(days=1)
 
 
+@pytest.mark.parametrize("before", ["of", "in", "from", "between"])
+@pytest.mark.parametrize(
+    "joint",
+    [
+        " and ", " or ", ", ", ", and ", " to ", " - ", "–", "/", " & ", " plus ", " until ",
+        " through ", " and in ", ", or in ", " and of ", " as well as ", " as well as in ", " vs ",
+        " vs. ", " versus ", " compared to ", " compared with ", " against ", " unlike ",
+        " relative to ", " differ from ", " with those of ", " than in ", " than those of ", "; those of ",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("2021", "2023"), ("2023", "2021"), ("March 2021", "June 2023"), ("Q1 2023", "Q3 2023")],
+)
+def test_a_time_excludes_none_that_stands_beside_it(
+    before: str, joint: str, one: str, other: str
+) -> None:
+    period = find_period(f"contracts {before} {one}{joint}{other}", NOW)
+    for asked in (one, other):
+        alone = find_period(f"in {asked}", NOW)
+        assert alone and alone.start and alone.stop
+        if period and not period.doubt:
+            assert period.start is None or period.start <= alone.start
+            assert period.stop is None or period.stop >= alone.stop
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     for question in (text, f"since {text} 2024"):
