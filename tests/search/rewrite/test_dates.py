@@ -213,7 +213,8 @@ def test_calendar_units_touch_and_hold_today(day: date, count: int) -> None:
         " and ", " or ", ", ", ", and ", " to ", " - ", "–", "/", " & ", " plus ", " until ",
         " through ", " and in ", ", or in ", " and of ", " as well as ", " as well as in ", " vs ",
         " vs. ", " versus ", " compared to ", " compared with ", " against ", " unlike ",
-        " relative to ", " differ from ", " with those of ", " than in ", " than those of ", "; those of ",
+        " relative to ", " differ from ", " with those of ", " than in ", " than those of ",
+        "; those of ",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
