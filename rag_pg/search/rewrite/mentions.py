@@ -188,9 +188,14 @@ def _numbers(field: Field, question: str, period: Period | None) -> Iterator[Con
     compared = rf"(?:(?:{_COMPARISON})\s*)?{_NUMBER}"
     written = rf"\b{name}s?\b[\s:=(]*{copula}{compared}"
     found = [*re.finditer(written, question, re.IGNORECASE)]
-    if not name or len(found) != 1 or why_no_filter(question[: found[0].start()]):
+    if not name or len(found) != 1:
         return
-    match = found[0]
+    match, before = found[0], question[: found[0].start()]
+    if why_no_filter(before) or not NEGATIONS.isdisjoint(words(before)[-1:]):
+        return
+    dated = period is not None and match["number"] in period.text  # by 2024
+    if dated and _FIGURES.fullmatch(match["number"]) and "year" not in field.name_words:
+        return
     value, operator, stop = _value(match), _operator(match), match.end()
     second = _SECOND.match(question, stop)
     test: Any = {operator: value} if operator else value
@@ -198,6 +203,8 @@ def _numbers(field: Field, question: str, period: Period | None) -> Iterator[Con
         other, joint, stop = _value(second), second["joint"].casefold(), second.end()
         between = re.search(r"\bbetween\b", match[0], re.IGNORECASE)
         bound = _operator(second)
+        if _SECOND.match(question, stop):
+            return
         if bound and operator and joint == "and":
             test = {operator: value, bound: other}
         elif bound:

@@ -90,6 +90,8 @@ def rewritten(question: str, llm: ScriptedLLM | None = None, **options: Any) -> 
         ("unlike lang German, what holds in French?", {}),
         ("are pages over 20 better than pages under 10?", {}),
         ("pages 10 compared to 3", {}),
+        ("documents with no pages over 20", {}),
+        ("pages 3 to 10 or 200", {}),
         (
             "What was signed in the last 48 hours?",
             {"signed_at": {"$gte": "2026-11-20", "$lt": "2026-11-23"}},
