@@ -128,7 +128,7 @@ def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
             negated, named = True, denied[start - 1]
         elif last and not (negated or _BESIDE.isdisjoint(tokens[last:start])):
             named = True  # A and B, A longer than B
-        elif not _OTHERWISE.isdisjoint(tokens[max(0, start - 3) : start]):
+        elif not (negated or _OTHERWISE.isdisjoint(tokens[max(0, start - 3) : start])):
             named = False
         if negated:
             denied[stop] = named

@@ -83,6 +83,7 @@ def rewritten(question: str, llm: ScriptedLLM | None = None, **options: Any) -> 
         ("rules between 2022 and 2023", {"year": {"$gte": 2022, "$lte": 2023}}),
         ("documents with lang neither German nor French", {"lang": {"$nin": BOTH}}),
         ("documents whose lang isn't German", {"lang": {"$nin": ["german"]}}),
+        ("documents with lang other than German", {"lang": {"$nin": ["german"]}}),
         ("all lang but German", {"lang": {"$nin": ["german"]}}),
         ("documents of lang English, German and French", {"lang": {"$in": ["english", *BOTH]}}),
         ("Are texts of lang German longer than those in French?", {"lang": {"$in": BOTH}}),
