@@ -163,7 +163,7 @@ class Bilingual(WordEmbedder):
         meant = [" ".join(self.known.get(word, word) for word in part) or "-" for part in parts]
         german = [not {"der", "sie", "was", *self.known}.isdisjoint(part) for part in parts]
         language = 0.4 * np.array([[is_so, not is_so] for is_so in german], np.float32)
-        found = np.hstack([super().embed_documents(meant), language])
+        found = np.hstack([super().embed_documents(meant)[:, :-2], language])
         vectors: Vectors = found / np.linalg.norm(found, axis=1, keepdims=True)
         return vectors
 

@@ -22,9 +22,7 @@ _NEGATIONS = (
 NEGATIONS = frozenset(_NEGATIONS.split())
 _LISTED = frozenset(["or", "nor", "and", "oder", "noch", "und", "ou", "ni", "et", "o", "y"])
 _ALL = frozenset(["all", "any", "anything", "each", "every", "everything"])
-# Between two values, they leave both in.
 _OTHERWISE = frozenset(["than", "versus", "vs", "compared", "instead", "unlike"])
-_BESIDE = _LISTED | _OTHERWISE | {"well", "both", "but"}
 _MORE = r"over|(?:more|greater|larger|higher|later)\s+than|above|after"
 _LESS = r"under|(?:less|fewer|smaller|lower|earlier)\s+than|below|before"
 _OR_EQUAL = r"\s+or\s+equal(?:\s+to)?"
@@ -112,37 +110,34 @@ def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
         if 0 < len(parts) <= LONGEST_VALUE:
             spans += [(start, start + len(parts), value) for start in _positions(parts, tokens)]
     spans = [s for s in spans if not any(_within(s, other) for other in spans)]
-    wanted: dict[bool, list[Any]] = {True: [], False: []}
+    values: dict[Any, None] = {}
+    explicit = False
     excluded: list[Any] = []
     denied: dict[int, bool] = {}  # where values end that a negation denies, and whether named
-    last = 0  # where a named value ends
     for start, stop, value in sorted(spans, key=lambda span: span[:2]):
         named = any(
             -NEAR <= position - stop < NEAR or 0 < start - position <= NEAR for position in names
         )
         named = named and not all(start <= position < stop for position in names)
-        negated = not NEGATIONS.isdisjoint(tokens[max(0, start - 2) : start]) or (
+        near = tokens[max(0, start - 2) : start]
+        negated = not ("only" in near or NEGATIONS.isdisjoint(near)) or (
             tokens[start - 1 : start] == ["but"] and not _ALL.isdisjoint(tokens[:start])
         )
         if start - 1 in denied and tokens[start - 1] in _LISTED:  # not A or B
             negated, named = True, denied[start - 1]
-        elif last and not (negated or _BESIDE.isdisjoint(tokens[last:start])):
-            named = True  # A and B, A longer than B
         elif not (negated or _OTHERWISE.isdisjoint(tokens[max(0, start - 3) : start])):
             named = False
         if negated:
             denied[stop] = named
-        elif named:
-            last = stop
         if negated and named:
             excluded.append(value)
         elif not negated and (named or not FUNCTION_WORDS.issuperset(tokens[start:stop])):
-            wanted[named].append(value)
-    explicit = bool(wanted[True])
-    values = list(dict.fromkeys(wanted[True] or wanted[False]))
+            values[value] = None  # also one that is only mentioned: the question may compare them
+            explicit = explicit or named
     if values:
-        test = values[0] if len(values) == 1 else {"$in": values}
-        yield Condition(field=field.name, test=test, source=_listed(values), explicit=explicit)
+        test = {"$in": [*values]} if len(values) > 1 else next(iter(values))
+        source = _listed([*values])
+        yield Condition(field=field.name, test=test, source=source, explicit=explicit)
     if excluded:
         yield Condition(
             field=field.name, test={"$nin": excluded}, source=f"not {_listed(excluded)}"

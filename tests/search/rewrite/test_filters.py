@@ -149,6 +149,19 @@ def test_the_words_that_a_filter_was_read_from_are_told(question: str, wanted: s
     assert rewritten(question).filter_words == wanted
 
 
+@pytest.mark.parametrize(
+    "joint",
+    [
+        " and ", ", ", " vs ", " compared to ", " against the texts in ", " as well as in ",
+        " than in ", " rather than ", " together with ", " differ from ", " similar to ",
+        " and not only ",
+    ],
+)  # fmt: skip
+def test_a_value_excludes_none_that_the_question_mentions(joint: str) -> None:
+    filter = rewritten(f"texts of lang German{joint}French?").filter
+    assert filter in ({}, {"lang": {"$in": BOTH}})
+
+
 def test_a_value_that_is_a_function_word_needs_its_field() -> None:
     assert rewritten("How do I use it?").boosts == ()
     assert rewritten("topic: it").filter == {"topic": "it"}
