@@ -14,6 +14,7 @@ from rag_pg.deadline import Scope, Stopped, call_within, current_scope, iterate_
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderError, ProviderTimeout
 from rag_pg.protocols import LLM, MAX_TOKENS, CompletionOptions
 from rag_pg.providers.bounds import Bounds
+from rag_pg.providers.checks import check_completion
 from rag_pg.providers.limits import cost, token_counter
 from rag_pg.tracing import Span, chat_span, tell_completion
 from rag_pg.types import Completion, Message, ModelUsage, Usage
@@ -273,11 +274,12 @@ class MeteredLLM:
         """As `LLM.complete`, with fewer max_tokens where a bound leaves no more. Raises: as that,
         and BudgetExceeded."""
         with self._call(messages, options) as call, self._span(messages, options) as current:
-            got = call_within(
+            reply = call_within(
                 self._account.innermost,
                 lambda: self.inner.complete(messages, **{**options, "max_tokens": call.max_tokens}),
                 self.name,
             )
+            got = check_completion(reply, self.name)
             call.usage = got.usage
             tell_completion(current, got)
         return self._told(got, call, options)
@@ -302,7 +304,8 @@ class MeteredLLM:
                     if is_first:
                         seconds, is_first = time.perf_counter() - began, False
                         current.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
-                    if isinstance(piece, Completion):
+                    if not isinstance(piece, str):
+                        piece = check_completion(piece, self.name)
                         call.usage, call.unknown = piece.usage, False
                         tell_completion(current, piece)
                         piece = self._told(piece, call, options)

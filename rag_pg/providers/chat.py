@@ -11,6 +11,7 @@ from typing import Any, Protocol, Unpack
 
 from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.protocols import MAX_TOKENS, CompletionOptions
+from rag_pg.providers.checks import check_completion
 from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
 from rag_pg.providers.limits import find_model
 from rag_pg.types import Capabilities, Completion, Message, Tool
@@ -104,12 +105,7 @@ class ChatModel:
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
         """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came, or what is
         no text and no count stands where one belongs)."""
-        texts = [got.text, *(call.name for call in got.tool_calls)]
-        counts = [got.usage.prompt_tokens, got.usage.answer_tokens]
-        wrong: list[object] = [one for one in texts if not isinstance(one, str)]
-        wrong += [one for one in counts if not isinstance(one, int) or one < 0]
-        if wrong:
-            raise UnusableReply(f"{self.name} gave a reply that cannot be read ({wrong[0]!r:.100})")
+        check_completion(got, self.name)
         if got.finish == "stop" and not got.text.strip():
             error = UnusableReply(f"{self.name} gave an empty answer; ask again")
             error.usage = got.usage
@@ -123,13 +119,13 @@ def parse_json(text: str) -> Any:
     word of introduction; None where there is none."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         start = re.search(r"[{\[]", text)
     if start is None:
         return None
     try:
         return json.JSONDecoder().raw_decode(text, start.start())[0]
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

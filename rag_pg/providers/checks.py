@@ -8,7 +8,7 @@ import numpy as np
 
 from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.protocols import Embedder
-from rag_pg.types import Vectors
+from rag_pg.types import Completion, Vectors
 
 LARGEST = 65504  # that a halfvec holds
 
@@ -77,3 +77,17 @@ def unit_vectors(
         raise UnusableReply(f"{name} gave a vector that is zero or not a number")
     unit: Vectors = (vectors / norms).astype(np.float32)
     return unit
+
+
+def check_completion(got: object, name: str) -> Completion:
+    """Return what a model gave. Raises: UnusableReply (it is no Completion, or has no text or count
+    where one belongs)."""
+    wrong: list[object] = [got]
+    if isinstance(got, Completion):
+        texts = [got.text, *(call.name for call in got.tool_calls)]
+        counts = [got.usage.prompt_tokens, got.usage.answer_tokens]
+        wrong = [one for one in texts if not isinstance(one, str)]
+        wrong += [one for one in counts if not isinstance(one, int) or one < 0]
+        if not wrong:
+            return got
+    raise UnusableReply(f"{name} gave a reply that cannot be read ({wrong[0]!r:.100})")

@@ -231,7 +231,7 @@ def _arguments_of(text: str) -> Mapping[str, Any]:
     its tool then refuses it."""
     try:
         arguments = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return arguments if isinstance(arguments, dict) else {}
 

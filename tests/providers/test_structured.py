@@ -107,6 +107,7 @@ def test_what_is_no_schema_is_refused_before_the_model_is_asked() -> None:
         ("none", None),
         ('{"a": 1', None),
         ("7", 7),
+        ("[" * 100_000, None),
     ],
 )
 def test_json_is_found_in_a_text(text: str, value: object) -> None:
