@@ -31,12 +31,8 @@ monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags m
 spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
 morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
 """  # noqa: E501
-_SPAN = re.compile(
-    r"(\w{3,})\s*(?:-|–|\b(?:to|through|until|bis|au|à|al?|hasta)\b)\s*(?:\w\w\s)?(\w{3,})"
-)
-_BUT = re.compile(
-    r"\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+", re.IGNORECASE
-)
+_SPAN = re.compile(r"(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(?:\w\w\s)?(\w{3,})")
+_BUT = re.compile(r"(?i)\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+")
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
 _MUST = re.compile(
     r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"

@@ -34,9 +34,7 @@ _DIFFER = re.compile(
     r"|menos|más|diferencia)\b",
     re.IGNORECASE,
 )
-_TOGETHER = re.compile(
-    r"(?i)\b(?:both|total|together|comes to|beides?|insgesamt|zusammen|les deux|en tout|ambos)\b"
-)
+_TOGETHER = re.compile(r"(?i)\b(?:both|total|together|comes to|beides?|insgesamt|zusammen)\b")
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
@@ -89,7 +87,7 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     number in a word counts what a source lists, but not with a unit.
     """
     mine, there = [*_quantities(claim)], [*_quantities(source)]
-    known = [*there, *_rates(source), *_ones(source)]
+    known = [*there, *_rates(source)]
 
     def is_there(quantity: Quantity) -> bool:
         return any(_is_same(one, quantity) for _, one in known)
@@ -134,8 +132,11 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
 def is_measured_otherwise(claim: str, sentence: str) -> bool:
     """Whether a claim has a rate where a sentence has another (per month, yearly), or says of a
     measure that it is of another side ("10 metres long" for wide)."""
-    for read in (_rates, _ones):
-        mine, there = ([one for _, one in read(text)] for text in (claim, sentence))
+    for is_one in (False, True):  # an hour
+        mine, there = (
+            [rate for name, rate in _rates(text) if bool(_ONE.match(name)) == is_one]
+            for text in (claim, sentence)
+        )
         if mine and there and not any(_is_same(one, other) for one in mine for other in there):
             return True
     sides = _sides(sentence)
@@ -146,7 +147,7 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
 @lru_cache(1024)
 def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
     """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
-    return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_ones(text))}
+    return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_rates(text))}
 
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
@@ -177,10 +178,6 @@ def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
         if word in _OFTEN and word not in _NIGHTS:
             _, size, of = _UNITS[_OFTEN[word]]
             yield word, (Decimal(1), 0, size, of)
-
-
-def _ones(text: str) -> Iterator[tuple[str, Quantity]]:
-    """Yield what is one of a unit: an hour."""
     for match in _ONE.finditer(text):
         if (unit := _plain(match[1])) in _UNITS:
             dimension, size, of = _UNITS[unit]
