@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from rag_pg.answer.figures import counted_figures, is_number
+from rag_pg.answer.figures import counted_figures, is_number, number_in_word
 from rag_pg.answer.negation import CLAUSE, ONLY, content_of
 from rag_pg.answer.relations import OF_SIDES
 from rag_pg.answer.talk import ENDINGS, is_of_speech
@@ -33,7 +33,11 @@ def strange_words(claim: str, known: Collection[str]) -> list[str]:
     ordinary = sum(is_function_word(word) or word in _ranks() for word in stated)
     if ordinary < len(stated) * _LANGUAGE:
         return []
-    clauses = [_told(clause, known) for clause in CLAUSE.split(claim)]
+    clauses = [
+        _told(clause, known)
+        for clause in CLAUSE.split(claim)
+        if not any(number_in_word(word) and word in known for word in words(clause))
+    ]
     for told, found in clauses:
         weight = sum(map(_strangeness, found))
         least = 1 if len(found) == told >= _MANY else max(_LEAST, told * _SHARE)
