@@ -109,6 +109,7 @@ _LARGE: dict[str, int | Decimal] = {
 } | dict.fromkeys(("cents", "centimes", "céntimos"), Decimal("0.01"))
 _PARTS = {
     Decimal("0.5"): re.compile(r"(?i)\b(?:half|halb\w{0,2}|hälfte|demie?|moitié|medi[ao]|mitad)\b"),
+    Decimal("0.33"): re.compile(r"(?i)\b(?:third|drittel|tiers|tercio|terzo)\b"),
     Decimal("0.25"): re.compile(r"(?i)\b(?:quarter|viertel|quart|cuarto)\b"),
 }
 _HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "mediodía": 12}

@@ -20,8 +20,8 @@ _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
     r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только"
     r"|(?:costs?|koste\w*|coûte\w*|cuesta\w?|costan?) (?:nothing|nichts|rien|nada|niente)"
     r"|(?:no|not|nicht|pas|no)\s+(?:\w+er|more|less|mehr|plus|moins|más)(?=\s+(?:than|als|de|que)\b)"
-    r"|(?:not?|never|cannot|nicht|nie|pas|jamais|nunca)\s+(?:exceed\w*|above|over|below|under|before"
-    r"|after|über|unter|vor|nach|avant|après|antes|después)\b"
+    r"|(?:not?|never|cannot|nicht|nie|pas|jamais|nunca)\s+(?:exceed\w*|before|after|vor|nach|avant|après"
+    r"|antes|después|(?:above|over|below|under|über|unter)(?!\s+(?:the|de[rmns]|die|das)\b))\b"
     r"|(?:not|nicht|pas|no)\s+(?:necessarily|always|all|every\w*|unbedingt|immer|jede\w*|alle\w*"
     r"|toujours|tous|toutes|siempre|todos|todas))\b",
     re.IGNORECASE,

@@ -72,6 +72,7 @@ def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:
                 if anchor:
                     axis, side = relation
                     denied = bool(_NEGATIONS.intersection(found[max(at - 1, 0) : at]))
+                    denied = denied and (axis not in _BOUNDS or anchor.isdigit())  # under the tap
                     yield axis, side ^ denied if side < _DURING else side, anchor
                 at += length - 1
                 break
