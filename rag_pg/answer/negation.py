@@ -50,6 +50,7 @@ _ONLY_WITH = re.compile(
     re.IGNORECASE,
 )
 _STOP = re.compile(r"[.,;:!?)]")
+_AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
 _STEM = 4  # letters
@@ -110,7 +111,7 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     nearest = [part for part in parts if _common(mine, part) == most]
     is_only = any(map(ONLY.search, [clause, *nearest]))
     here, others = _count(clause), sum(map(_count, parts))
-    if here > 1 or others > 1:
+    if here > 1 or others > 1 or bool(_AVOIDS.search(clause)) != bool(_AVOIDS.search(sentence)):
         return False
     around = [*content_of(sentence), *content_of(before)]
     opposites = [_opposite(clause, part, sentence) for part in nearest]
