@@ -47,6 +47,7 @@ WORDS = 0.25  # x the share of the question's words that a sentence has, and has
 LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
 _TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
+_FIGURES = re.compile(r"\s(?:\d+[.,]\d+|[\d.,]*\d\s[\d.,]*\d)(?:\s[A-Z]{3})?\Z")  # Bowl 14.20 16.90
 
 
 # The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and the best
@@ -63,7 +64,8 @@ class Candidate:
     """A hit with its sentences, and of each: the displayed text, the heading within the hit above
     it, what is compared with the question (it under its heading, or the document's own question
     that it answers), the share of the question's words that it has, alone and with headings, its
-    similarity to the question (nan: not embedded) and its score.
+    similarity to the question (nan: not embedded) and its score. other_rows: those that are rows of
+    figures without the code that the question names, where another row has it.
 
     relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
     question's words that the hit has; words_found: which.
@@ -79,6 +81,7 @@ class Candidate:
     word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
     similarities: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
+    other_rows: set[int] = field(default_factory=set)
     coverage: float = 0.0
     words_found: set[str] = field(default_factory=set)
     score: float = 0.0
@@ -273,8 +276,12 @@ def _weigh_words(
         answering = [t if _asks(t) else s for s, t in zip(c.shown, c.compared, strict=True)]
         texts += [": ".join(heading_path(c.hit)), *answering, *c.headings_above]
     found = find_words(question, texts, match_terms)
+    codes = [w for w in found.different if is_code(w) and any(char.isalpha() for char in w)]
     at = 0
     for c in candidates:
+        rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
+        named = {n for n in rows if any(stands_in(code, c.shown[n]) for code in codes)}
+        c.other_rows = rows - named if named else set()
         head, count = at, len(c.shown)
         positions = range(head + 1, head + 1 + count)
         at = positions.stop + count
@@ -399,10 +406,17 @@ def _is_named(c: Candidate, question: str) -> bool:
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:
-    """Whether a sentence answers nothing: it asks, is a label or without a word, or introduces what
-    does not follow."""
+    """Whether a sentence answers nothing: it asks, is a label or without a word, introduces what
+    does not follow, or is a row of another than is asked for."""
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
-    return _asks(shown) or (is_label and shown[-1:].isalnum()) or not words(shown)
+    is_label = is_label and shown[-1:].isalnum() and not _is_row(c, position)
+    return _asks(shown) or is_label or not words(shown) or position in c.other_rows
+
+
+def _is_row(c: Candidate, position: int) -> bool:
+    """Whether a line ends in figures, as the line before or behind it: tables without rules."""
+    ends = [bool(_FIGURES.search(text)) for text in c.shown[max(position - 1, 0) : position + 2]]
+    return bool(_FIGURES.search(c.shown[position])) and sum(ends) > 1

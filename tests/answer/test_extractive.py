@@ -154,6 +154,26 @@ def test_one_other_section_of_the_same_document_may_be_named() -> None:
     assert [c.heading for c in got.citations] == ["bamboo", "eggs"]
 
 
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("What is the gross price of KX-231?", "KX-231 Teapot with strainer 46.22 55.00"),
+        ("What is the net price of KX-100?", "KX-100 Bowl, blue 14.20 16.90"),
+        ("What is the gross price of the pitcher?", "KX-220 Pitcher, large 29.41 35.00"),
+    ],
+)
+def test_a_short_row_of_figures_is_no_label_and_that_of_the_code_answers(
+    question: str, row: str
+) -> None:
+    prices = (
+        "Price list 2026\nArticle Net Gross\nKX-100 Bowl, blue 14.20 16.90\n"
+        "KX-220 Pitcher, large 29.41 35.00\nKX-231 Teapot with strainer 46.22 55.00\n"
+        "KX-404 Garden urn for the terrace, frost-proof 125.21 149.00\n"
+        "Shipping is free from 80 euros."
+    )
+    assert f"**{row}** [1]" in ask(question, prices).text
+
+
 def test_question_in_a_document_is_answered_by_what_follows() -> None:
     faq = "How do I reset my password?\n\nPress the green button.\n\nOther things follow."
     got = ask("How do I reset my password?", faq)

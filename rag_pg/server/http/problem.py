@@ -44,6 +44,12 @@ STATUS: dict[type[RagError], int] = {
     errors.ProviderError: 502,
     RagError: 500,
 }
+REMEDIES = {  # of what the framework tells without one
+    "Not Found": "Not Found: there is no such path; /openapi.json lists them",
+    "Method Not Allowed": "Method Not Allowed: the header Allow names the methods of this path",
+    "There was an error parsing the body": "the body cannot be read; send JSON in UTF-8",
+}
+NO_OBJECT = "the body is no JSON object; send one, with the header content-type: application/json"
 AGAIN_SECONDS = 5.0  # after which a client is told to try again, where nobody knows better
 PROBLEM_SCHEMA = row(
     type=TEXT,
@@ -80,10 +86,13 @@ def problem_of(exc: Exception) -> dict[str, Any]:
     if isinstance(exc, HTTPException):
         status = exc.status_code
         title = "Client Gone" if status == CLIENT_GONE else HTTPStatus(status).phrase
-        return _problem(status, title, str(exc.detail))
+        return _problem(status, title, REMEDIES.get(exc.detail, exc.detail))
     if isinstance(exc, RequestValidationError):
         faults = [
-            {"pointer": "/".join(["#", *map(str, one["loc"][1:])]), "detail": one["msg"]}
+            {
+                "pointer": "/".join(["#", *map(str, one["loc"][1:])]),
+                "detail": NO_OBJECT if one["type"] == "model_attributes_type" else one["msg"],
+            }
             for one in exc.errors()[:SHOWN]
         ]
         told = "; ".join(f"{one['pointer']}: {one['detail']}" for one in faults)
