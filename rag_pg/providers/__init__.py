@@ -5,6 +5,7 @@ The models of others; only this package imports an SDK.
 
 from rag_pg.providers.account import LEAST_ANSWER, Account, MeteredLLM
 from rag_pg.providers.bounds import Bounds
+from rag_pg.providers.checks import failing_as
 from rag_pg.providers.embedding import embed_documents, embed_queries, embed_query
 from rag_pg.providers.limits import TokenCounter, cost, prompt_budget, token_counter
 from rag_pg.providers.llm_reranker import LLMReranker
@@ -24,6 +25,7 @@ __all__ = [
     "embed_documents",
     "embed_queries",
     "embed_query",
+    "failing_as",
     "left_out",
     "prompt_budget",
     "token_counter",

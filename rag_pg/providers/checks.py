@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from rag_pg.errors import InvalidInput, UnusableReply
+from rag_pg.errors import InvalidInput, ProviderError, RagError, UnusableReply
 from rag_pg.protocols import Embedder
 from rag_pg.types import Completion, Vectors
 
@@ -91,3 +92,14 @@ def check_completion(got: object, name: str) -> Completion:
         if not wrong:
             return got
     raise UnusableReply(f"{name} gave a reply that cannot be read ({wrong[0]!r:.100})")
+
+
+@contextmanager
+def failing_as(name: str) -> Iterator[None]:
+    """Let what a model's own code raises be a ProviderError: a search must not end with it."""
+    try:
+        yield
+    except RagError:
+        raise
+    except Exception as exc:  # a model is anybody's code
+        raise ProviderError(f"{name} failed: {type(exc).__name__}: {exc}") from exc

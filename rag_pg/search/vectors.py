@@ -11,7 +11,7 @@ import numpy as np
 
 from rag_pg.cache import Entries, digest
 from rag_pg.protocols import Embedder
-from rag_pg.providers import embed_documents, embed_queries
+from rag_pg.providers import embed_documents, embed_queries, failing_as
 from rag_pg.search.rewrite import Variant
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
@@ -83,10 +83,12 @@ class QueryVectors:
         passages = [v for v in variants if v.passage is not None]
         made: dict[Variant, Vectors] = {}
         if queries:
-            vectors = embed_queries(self._embedder, [v.query for v in queries])
+            with failing_as(self._embedder.name):
+                vectors = embed_queries(self._embedder, [v.query for v in queries])
             made |= zip(queries, vectors, strict=True)
         if passages:
-            vectors = embed_documents(self._embedder, [v.passage or "" for v in passages])
+            with failing_as(self._embedder.name):
+                vectors = embed_documents(self._embedder, [v.passage or "" for v in passages])
             made |= zip(passages, vectors, strict=True)
         return made
 

@@ -167,6 +167,27 @@ def test_search_goes_on_by_keyword_when_the_embedder_is_down(
         docs.search("fish", keyword_weight=0)
 
 
+def test_a_search_does_not_end_with_what_a_model_of_ones_own_raises(
+    rag: Rag, embedder: HashEmbedder
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+
+    def wrong(texts: Any) -> None:
+        raise KeyError("vectors")
+
+    helper = ScriptedLLM(TypeError("no such thing"))
+    hits = docs.search("red fish", rewrite=["multi_query"], helper_llm=helper)
+    assert [h.uri for h in hits] == ["fish"]
+    assert hits.notes[0].startswith(
+        "multi_query was skipped: scripted failed: TypeError: no such thing"
+    )
+    embedder.fail = wrong
+    hits = docs.search("fish swim")
+    assert [h.uri for h in hits] == ["fish"]
+    assert hits.notes == ("vector search was skipped: hash:32 failed: KeyError: 'vectors'",)
+
+
 @pytest.mark.parametrize(
     "given",
     [

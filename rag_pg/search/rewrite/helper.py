@@ -10,7 +10,7 @@ from typing import Any
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError, UnusableReply
 from rag_pg.protocols import LLM
-from rag_pg.providers import complete_json, left_out
+from rag_pg.providers import complete_json, failing_as, left_out
 from rag_pg.text import Fence, clean_text
 from rag_pg.types import Message, Step, Usage
 
@@ -59,7 +59,7 @@ class Helper:
             return None
         started = time.perf_counter()
         try:
-            with half_of_the_time():
+            with half_of_the_time(), failing_as(self.llm.name):
                 got = complete_json(self.llm, _messages(rules, data), schema, max_tokens=max_tokens)
         except (ProviderError, ModelUnavailable) as exc:
             if not isinstance(exc, UnusableReply):
