@@ -34,7 +34,6 @@ _DIFFER = re.compile(
     r"|menos|más|diferencia)\b",
     re.IGNORECASE,
 )
-_TOGETHER = re.compile(r"(?i)\b(?:both|total|together|comes to|beides?|insgesamt|zusammen)\b")
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
@@ -113,7 +112,6 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
     known = [(value, unit) for _, value, unit in counted_figures(source)][:_MOST]
     pairs = [(a, b) for (a, one), (b, other) in combinations(known, 2) if one == other]
     computed = {abs(a - b) for a, b in pairs} if _DIFFER.search(claim) else set()
-    computed |= {a + b for a, b in pairs} if _TOGETHER.search(claim) else set()
     computed |= {of * part for of, _ in known for part in figures if 0 < part < 1}
     found: set[str] = set()
     for written, value, unit in counted:

@@ -9,11 +9,10 @@ from rag_pg.answer.figures import figures_of
 from rag_pg.text import is_function_word, same_word, words
 
 _RULE = re.compile(r"[\s|:\-]+")
-_CODE = re.compile(r"(?<!\w)(?=\w*\d)(?=\w*[^\W\d_])[\w-]+")  # C102
 
 
 def is_of_another_row(claim: str, source: str) -> bool:
-    """Whether a claim names one row of a table by its first cell, and has a figure or a code that
+    """Whether a claim names one row of a table by its first cell, and has a figure that
     stands in other rows of it and nowhere else in the source."""
     for table in _tables(source):
         named = [row for row in table[1:] if _names(claim, row[0])]
@@ -21,9 +20,9 @@ def is_of_another_row(claim: str, source: str) -> bool:
             continue
         (mine,) = named
         rest = "\n".join(line for line in source.splitlines() if "|" not in line)
-        here = _values(f"{' '.join(table[0])} {' '.join(mine)} {rest}")
-        there = {value for row in table[1:] if row != mine for value in _values(" ".join(row))}
-        if _values(claim) & (there - here):
+        here = figures_of(f"{' '.join(table[0])} {' '.join(mine)} {rest}")
+        there = {value for row in table[1:] if row != mine for value in figures_of(" ".join(row))}
+        if figures_of(claim) & (there - here):
             return True
     return False
 
@@ -45,7 +44,3 @@ def _names(claim: str, cell: str) -> bool:
     stated = [word for word in words(cell) if not is_function_word(word)]
     found = words(claim)
     return bool(stated) and all(any(same_word(w, other) for other in found) for w in stated)
-
-
-def _values(text: str) -> set[object]:
-    return {*figures_of(_CODE.sub(" ", text)), *(m[0].casefold() for m in _CODE.finditer(text))}
