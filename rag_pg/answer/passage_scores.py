@@ -412,7 +412,8 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
-    is_label = is_label and shown[-1:].isalnum() and not _is_row(c, position)
+    ends = shown[-1:].isalnum() or shown.endswith(",")  # Dear all,
+    is_label = is_label and ends and not _is_row(c, position)
     return _asks(shown) or is_label or not words(shown) or position in c.other_rows
 
 

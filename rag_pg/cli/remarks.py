@@ -18,6 +18,7 @@ _KINDS, _NOTES = 14, 4  # kinds that have a line each, and of these so many of n
 _REASON = 46  # columns of a line for a reason, the others for names
 _SUFFIXES = 6  # of skipped files that are named
 _DETAIL = re.compile(r"(?: \(|[:;,] ).*")
+_SUFFIX = re.compile(r"\.\w+ (?=file\b)")
 _VARIES = re.compile(r"\.\w+(?: |$)|[\d,]*\d")
 
 
@@ -65,7 +66,11 @@ def _by_kind(remarks: Sequence[tuple[str, str]], most: int) -> Iterator[str]:
     ordered = sorted(kinds.values(), key=len, reverse=True)
     for found in ordered[:most]:
         reasons = {reason for _, reason in found}
-        reason = reasons.pop() if len(reasons) == 1 else _DETAIL.sub("", found[0][1])
+        if len(reasons) > 1:
+            reasons = {_DETAIL.sub("", reason) for reason in reasons}
+        reason = (
+            reasons.pop() if len(reasons) == 1 else _SUFFIX.sub("", _DETAIL.sub("", found[0][1]))
+        )
         names = ", ".join(dict.fromkeys(PurePath(uri).name for uri, _ in found))
         line = f"{count_of(len(found), 'file')}: {shortened(reason, _REASON)}: {names}"
         yield shortened(line, width() - len("failed: "))

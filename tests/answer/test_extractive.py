@@ -174,6 +174,13 @@ def test_a_short_row_of_figures_is_no_label_and_that_of_the_code_answers(
     assert f"**{row}** [1]" in ask(question, prices).text
 
 
+def test_the_greeting_of_a_mail_is_no_part_of_its_answer() -> None:
+    mail = "Dear all,\n\nit was held at customs, but batch 88 will arrive on 22 April.\n\nInes"
+    delivery = hit(mail, title="Re: Delivery of glaze batch 88")
+    got = ask("When is the delivery of glaze batch 88?", delivery).text
+    assert "batch 88 will arrive on 22 April.** [1]" in got and "**Dear" not in got
+
+
 def test_question_in_a_document_is_answered_by_what_follows() -> None:
     faq = "How do I reset my password?\n\nPress the green button.\n\nOther things follow."
     got = ask("How do I reset my password?", faq)

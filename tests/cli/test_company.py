@@ -32,6 +32,7 @@ def test_a_folder_of_a_company_is_taken_in_one_command(
     assert len(lines) <= 20 and max(map(len, lines)) <= 80, done.output
     result = f"{len(made.good)} documents queued, 0 unchanged, {len(made.bad)} failed"
     assert result in lines
+    assert " is no file that can be read: " in done.output  # of several types
     with psycopg.connect(dsn) as connection:
         rows = connection.execute("SELECT uri, content FROM rag.documents").fetchall()
     stored: dict[str, str] = dict(rows)

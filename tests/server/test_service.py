@@ -215,6 +215,11 @@ def test_what_is_wrong_is_a_problem_with_the_words_of_the_client(
     assert told in problem["detail"] and problem["error"]["message"] == problem["detail"]
 
 
+def test_health_is_told_to_who_asks_for_the_head_alone(filled: Rag) -> None:
+    app = app_over(filled)
+    assert [request(app, "HEAD", path).status_code for path in ("/health", "/ready")] == [200, 200]
+
+
 def test_what_does_not_begin_in_time_is_told_so(filled: Rag) -> None:
     body = {"collection": "animals", "query": "bird"}
     late = request(app_over(filled, timeout=0.0), "POST", "/search", json=body)

@@ -15,12 +15,14 @@ from rag_pg.version import __version__
 routes = APIRouter(responses=PROBLEMS)
 
 
+@routes.head("/health", include_in_schema=False)
 @routes.get("/health", response_model=Health, tags=["health"])
 async def health() -> Response:
     """That the service lives; the database is not asked."""
     return answered(Health(ok=True, version=__version__))
 
 
+@routes.head("/ready", include_in_schema=False)
 @routes.get("/ready", response_model=Health, tags=["health"])
 async def ready(call: Asked) -> Response:
     """That the database answers and serves this release."""
