@@ -115,6 +115,14 @@ def test_what_is_done_once_in_many_times_is_done_here(roles: dict[str, str]) -> 
     assert drawn and max(drawn) < 1 / 64
 
 
+@pytest.mark.parametrize("role", [role for role in ROLES if role != "stranger"])
+def test_each_role_may_do_the_upkeep_of_caches_that_its_calls_begin(
+    roles: dict[str, str], role: str
+) -> None:
+    with psycopg.connect(roles[role], autocommit=True) as connection:
+        connection.execute("SELECT rag._trim_cache(1000), rag._fold_cache_uses()")
+
+
 def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, str]) -> None:
     with psycopg.connect(roles["superuser"]) as connection:
         rows = connection.execute(
