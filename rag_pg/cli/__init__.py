@@ -3,6 +3,9 @@
 The commands of `rag-pg`, a file for each noun.
 """
 
-from rag_pg.cli.app import main
+try:
+    from rag_pg.cli.app import main
+except KeyboardInterrupt:  # while the modules of the commands are read
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

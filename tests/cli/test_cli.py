@@ -473,3 +473,19 @@ def test_search_and_ask_take_every_option_that_ranks(cli: Run, handbook: Path) -
     assert "unknown fusion 'odd'" in complaint(cli("search", "password", "--fusion", "odd"), 2)
     wrong = cli("search", "password", "--boosts", "[{")
     assert wrong.returncode == 2 and "--boosts" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
+def test_an_interrupt_while_commands_are_imported_is_no_traceback() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'rag_pg.cli.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from rag_pg.cli.app import main\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "")
