@@ -37,7 +37,8 @@ function inline(text, cite, depth = 0) {
 			else if (told === "unsupported") put(pill(told, "bad"), stop + 1);
 			else if (end > 0 && end - stop < 2000) put(anchor(text.slice(stop + 2, end), told), end + 1);
 			else at += 1;
-		} else at += 1;
+		} else if (text.startsWith("  \n", at)) put(h("br"), at + 3);
+		else at += 1;
 	}
 	return [...out, text.slice(plain)];
 }
@@ -63,7 +64,7 @@ export function markdown(text, cite) {
 		} else if (head) {
 			root.append(h(`h${Math.min(6, head[1].length + 2)}`, {dir: "auto"}, told(head[2])));
 		} else if (table) {
-			const rows = [], cells = (row, kind) => h("tr", row.trim().slice(1).replace(/\|$/, "").split("|").map((cell) => h(kind, {dir: "auto"}, told(cell.trim()))));
+			const rows = [], cells = (row, kind) => h("tr", row.trim().slice(1).replace(/\|$/, "").split(/(?<!\\)\|/).map((cell) => h(kind, {dir: "auto"}, told(cell.trim()))));
 			rows.push(cells(line, "th"));
 			for (at += 1; ROW.test(lines[at + 1] ?? ""); at++) rows.push(cells(lines[at + 1], "td"));
 			root.append(h("div.scroll", {tabindex: 0}, h("table", rows)));
