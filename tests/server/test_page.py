@@ -25,7 +25,7 @@ import rag_pg.server
 from rag_pg import Rag, Settings, load_bytes
 
 FOLDER = Path(rag_pg.server.__file__).parent / "page"
-MOST_BYTES = 60_500  # of all files together
+MOST_BYTES = 60_000  # of all files together
 CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
 )

@@ -2,7 +2,7 @@ import {app, button, code, duration, events, h, link, money, name, number, perce
 import {markdown} from "./markdown.js";
 import * as source from "./source.js";
 
-const talks = {}; // turns by collection, as long as the tab lives
+const talks = {}; // turns by collection, while the tab lives
 const WORDS = {
 	exact: ["good", "exact", "stands in the source"], normalised: ["good", "same words", "stands in the source but for spaces and marks"],
 	partial: ["warn", "partly", "stands in the source in part"], superseded: ["warn", "old text", "stood in an earlier version"], unknown: ["warn", "unknown", "has lost its source"],
@@ -51,7 +51,7 @@ export function open() {
 	return [log, form, h("p.under.row.soft", "Shift+Enter begins a line, / comes here", fresh)];
 }
 
-// A drawing waits 8 times as long as the last one took.
+// A drawing waits 8 times as long as the last took.
 async function run(turn, body) {
 	let planned = 0, pause = 40;
 	const later = () => {

@@ -1,5 +1,5 @@
 export const $ = (id) => document.getElementById(id);
-// What is shown: docs (the collection's name), info, stats, params of the address, signal of its end.
+// What is shown: docs (a collection's name), info, stats, params of the address, signal of its end.
 export const app = {};
 
 // Texts become text nodes and attributes: nothing of a document is read as markup.
@@ -17,7 +17,7 @@ function fill(node, children) {
 	}
 	return append(node, children);
 }
-// h("p.soft", {attributes}, ...children); attributes may be left out; label is aria-label, go what a form does.
+// h("p.soft", {attributes}, ...children); attributes are optional; label: aria-label, go: what a form does.
 export function h(tag, ...children) {
 	const [kind, ...classes] = tag.split("."), node = document.createElement(kind);
 	if (classes.length) node.className = classes.join(" ");
@@ -43,7 +43,7 @@ export async function part(node, work, {signal} = app) {
 	return node;
 }
 
-// Rows become cards on a narrow screen; roles are written out, for such rows lose theirs. none: told where there are no rows.
+// Rows become cards on a narrow screen, which takes their roles: they are written out. none: told without rows.
 export const table = (heads, rows, ...none) => !rows.length && none.length ? empty(...none) : h("table", {role: "table"},
 	h("thead", {role: "rowgroup"}, h("tr", {role: "row"}, heads.map((head) => h("th", {role: "columnheader", scope: "col"}, head)))),
 	h("tbody", {role: "rowgroup"}, rows.map((row) => h("tr", {role: "row"}, row.map((value, at) =>

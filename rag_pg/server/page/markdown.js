@@ -1,5 +1,5 @@
 // Markdown of answers -> nodes. No HTML is read, links go to http, https and mailto alone.
-// It only goes forward, and what is not there is looked for once: the time is linear.
+// It goes forward and looks once for what is not there: the time is linear.
 import {h, pill} from "./core.js";
 
 const SAFE = /^(https?:\/\/|mailto:)/i;

@@ -54,7 +54,7 @@ export const units = (content, offsets) => offsets.map((offset) => {
 	return unit;
 });
 
-// Where quotations stand: by their offsets where these still hold, else where they are found.
+// Quotations stand at their offsets where these still hold, else where they are found.
 function places(content, spans) {
 	const at = units(content, spans.flatMap((span) => [span.start ?? 0, span.stop ?? 0])), all = [];
 	spans.forEach(({quote, now}, n) => {
@@ -84,7 +84,7 @@ function marked(content, all, heads) {
 }
 
 async function text({content, media_type: type}, spans, ready) {
-	if (content == null) return chunks(await ready(), null, spans); // its chunks were brought ready-made
+	if (content == null) return chunks(await ready(), null, spans); // chunks brought ready-made
 	const all = places(content, spans);
 	return [spans.length > 0 && !all.some((r) => r[2]) && h("p.trouble", "The quotation no longer stands here: see the versions."), marked(content, all, type === "text/markdown")];
 }
@@ -118,7 +118,7 @@ function versions(all, uri) {
 	return [h("p.row", old, " to ", recent), told];
 }
 
-// A browser's own viewer shows a PDF at its page; what could run is only downloaded.
+// The browser shows a PDF at its page; what could run is only downloaded.
 async function original(uri, page) {
 	const response = await request("documents/original", {uri}).catch((error) => {if (error.status !== 404) throw error;});
 	if (!response) return empty("The file itself is not kept.", "It is of what is added after, in Python: ", code("docs.alter(keep_original=True)"));
