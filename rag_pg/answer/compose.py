@@ -45,34 +45,8 @@ def compose_answer(
     question: str, evidence: Evidence, read_around: ReadAround | None = None
 ) -> Answer:
     """Return the answer of evidence, whether or not it is enough."""
-    ranked = sorted(evidence.candidates, key=lambda c: -c.score)
+    ranked, kind = sorted(evidence.candidates, key=lambda c: -c.score), evidence.kind
     weights = {word: a.weight for a in evidence.asked for word in words(a.word)}
-    return _compose(question, ranked, evidence.kind, weights, read_around, evidence.notes)
-
-
-def question_subject(question: str, hits: Sequence[Hit]) -> str:
-    """Return a question without the words that only say what is to be done with what it is about:
-    compare it, or count it over a table of the hits."""
-    if things := compared_things(question):
-        return " and ".join(things)
-    if asked_aggregate(question) is None:
-        return question
-    for hit in hits:
-        about = " ".join([*heading_path(hit), hit.content.partition("|")[0]])
-        tables = find_tables(hit.content, split_sentences(hit.content))
-        if any(aggregate(question, table, about) for table in tables):
-            return without_operation(question)
-    return question
-
-
-def _compose(
-    question: str,
-    ranked: Sequence[Candidate],
-    kind: QuestionKind,
-    weights: Mapping[str, float],
-    read_around: ReadAround | None,
-    notes: Sequence[str],
-) -> Answer:
     first = (ranked[0], ranked[0].best)
     newer = _newer(question, first, ranked)
     parts = _of_each_part(question, ranked, weights)
@@ -111,8 +85,23 @@ def _compose(
         citations=citations,
         model=MODEL,
         usage=Usage(),
-        notes=[*notes, *filter(None, (p.note for p in shown))],
+        notes=[*evidence.notes, *filter(None, (p.note for p in shown))],
     )
+
+
+def question_subject(question: str, hits: Sequence[Hit]) -> str:
+    """Return a question without the words that only say what is to be done with what it is about:
+    compare it, or count it over a table of the hits."""
+    if things := compared_things(question):
+        return " and ".join(things)
+    if asked_aggregate(question) is None:
+        return question
+    for hit in hits:
+        about = " ".join([*heading_path(hit), hit.content.partition("|")[0]])
+        tables = find_tables(hit.content, split_sentences(hit.content))
+        if any(aggregate(question, table, about) for table in tables):
+            return without_operation(question)
+    return question
 
 
 def _by_passage(cited: Iterable[Cited]) -> list[tuple[Candidate, list[int]]]:

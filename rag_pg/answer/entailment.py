@@ -31,15 +31,13 @@ FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in it
 class Support:
     """What a source says of a statement. quote: its best sentence, untouched, a short one with its
     neighbour; "": none has anything of it.
-    words: the share of the statement's content words, 0 to 1, in its best sentences; meaning: the
-    similarity of the nearest, None where nobody asked; is_supported: None where it cannot be told:
-    the statement says too little, or is in another language than the source."""
+    words: the share of the statement's content words, 0 to 1, in its best sentences; is_supported:
+    None where it cannot be told: the statement says too little, or is in another language than the
+    source."""
 
     quote: str
     words: float
-    meaning: float | None
     is_supported: bool | None
-    reason: str = ""
 
 
 def find_support(
@@ -72,19 +70,16 @@ def find_support(
         values, told = _meaning(claim, [ranked[n] for n in open_ones], embedder)
         for n, value in zip(open_ones, values, strict=True):
             near[n] = value
-    found = []
-    for best, share, meaning, (passage, above) in zip(ranked, shares, near, sources, strict=True):
-        supported, reason = _judge(claim, asked, best, above, share, meaning, told)
-        found.append(
-            Support(
-                quote=_quote(passage, best[0]) if best and (share or meaning) else "",
-                words=share,
-                meaning=meaning,
-                is_supported=supported,
-                reason=reason,
-            )
+    return [
+        Support(
+            quote=_quote(passage, best[0]) if best and (share or meaning) else "",
+            words=share,
+            is_supported=_judge(claim, asked, best, above, share, meaning, told),
         )
-    return found
+        for best, share, meaning, (passage, above) in zip(
+            ranked, shares, near, sources, strict=True
+        )
+    ]
 
 
 def _asked(claim: str, sources: Sequence[tuple[str, str]]) -> list[str]:
@@ -104,19 +99,15 @@ def _judge(
     share: float,
     meaning: float | None,
     told: bool,
-) -> tuple[bool | None, str]:
+) -> bool | None:
     passage = " ".join([above, *(s.text for s in best)])
-    if figures := foreign_measures(claim, passage):
-        return False, f"no such figure there: {', '.join(figures[:5])}"
-    if best and contradicts(claim, best[0].text):
-        return False, "the source says the opposite"
-    if len(asked) < LEAST_WORDS:
-        return (True, "") if share == 1 and asked else (None, "it says too little")
+    if foreign_measures(claim, passage) or (best and contradicts(claim, best[0].text)):
+        return False
+    if len(asked) < LEAST_WORDS:  # it says too little
+        return True if share == 1 and asked else None
     if share >= ENOUGH_WORDS or (meaning is not None and meaning >= ENOUGH_MEANING):
-        return True, ""
-    if meaning is None or not told:
-        return None, "in other words, or another language"
-    return False, "the source says something else"
+        return True
+    return None if meaning is None or not told else False  # in other words, another language
 
 
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
@@ -172,7 +163,7 @@ def _meaning(
         opened = embedder()
         found = None if opened is None else compare_meaning(claim, texts, opened)
     except (ProviderError, ModelUnavailable):  # opening it failed: the search has said so
-        return [None] * len(ranked), True
+        found = None
     if found is None or found.notes:
         return [None] * len(ranked), True
     near: list[float | None] = []

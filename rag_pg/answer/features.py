@@ -13,64 +13,47 @@ from rag_pg.answer.passage_scores import Evidence
 from rag_pg.answer.question_kind import has_number
 from rag_pg.text import content_words, same_word, words
 
-# Each with the sign of its weight: more of it speaks for an answer, or against one.
-FEATURES: Mapping[str, int] = {
-    "best_similarity": 1,  # of any sentence's meaning
-    "similarity": 1,  # of the answering sentence's
-    "words": 1,  # share of the question's words in the answering sentence
-    "words_with_headings": 1,  # in it or the headings above it
-    "unknown_words": -1,  # share that the collection does not have
-    "sentence_margin": 1,  # of its score to the best sentence of another passage
-    "margin_in_passage": 1,  # to the next best sentence of the same passage
-    "passage_margin": 1,  # of the passage's score to the next one's
-    "vector_standing": 1,  # 1 / its rank in the vector leg
-    "both_legs": 1,  # it is the first of both
-    "vector_cosine": 1,  # of the nearest hit
-    "missing_names": -1,  # share of names and numbers of the question that the passage lacks
-    "missing_in_sentence": -1,  # that the answering sentence lacks
-    "missing_numbers": -1,  # a number of the question that the sentence lacks
-    "negation": -1,  # the question negates, the answering sentence does not, or the reverse
-    "opposite": -1,  # the answering sentence has the opposite of a word of the question
-    "answer_type": 1,  # 1: it has the date, number or name asked for; -1: it lacks it; 0: neither
-    "matched_words": 1,  # share of the question's words, unweighted
-    "missing_words": -1,  # share that the passage lacks
-    "meaning_agrees": 1,  # the passage has the nearest sentence
-    "words_agree": 1,  # the passage has the most words
-    "adjacent_words": 1,  # neighbours in the question that are near each other in the sentence
+# Each with the sign of its weight, more of it speaks for an answer or against one, and with what
+# is said of an answer that it is worse for than for right answers on average.
+_MEASURED = {
+    "best_similarity": (1, "no sentence is as near to the question in meaning"),
+    "similarity": (1, "the answering sentence is not as near to the question in meaning"),
+    "words": (1, "the answering sentence has fewer of the question's words"),
+    "words_with_headings": (1, "the answering sentence and its headings have fewer of the words"),
+    "unknown_words": (-1, "more of the question's words stand in no document"),
+    "sentence_margin": (1, "the answering sentence stands out less from those of other passages"),
+    "margin_in_passage": (
+        1,
+        "the answering sentence stands out less from the others of its passage",
+    ),
+    "passage_margin": (1, "the passage stands out less from the others"),
+    "vector_standing": (1, "the passage ranks lower by its meaning"),
+    "both_legs": (1, "the passage is not the first both by words and by meaning"),
+    "vector_cosine": (1, "no passage is as near to the question in meaning"),
+    "missing_names": (-1, "the passage lacks more of the question's names and numbers"),
+    "missing_in_sentence": (
+        -1,
+        "the answering sentence lacks more of the question's names and numbers",
+    ),
+    "missing_numbers": (-1, "the answering sentence lacks a number of the question"),
+    "negation": (-1, "the question says “not”, or the like, and the answering sentence does not"),
+    "opposite": (-1, "the answering sentence has the opposite of a word of the question"),
+    "answer_type": (1, "the answering sentence shows no date, number or name that is asked for"),
+    "matched_words": (1, "the answering sentence has fewer of the question's words"),
+    "missing_words": (-1, "the passage lacks more of the question's words"),
+    "meaning_agrees": (1, "another passage has the sentence that is nearest in meaning"),
+    "words_agree": (1, "another passage has more of the question's words"),
+    "adjacent_words": (1, "the question's words do not stand as near to each other"),
 }
-
 # Of a question whose passages a reranker has read, beside those.
-RERANKED: Mapping[str, int] = {
-    "rerank_margin": 1,  # of its best score to that of text about something else
-    "rerank_lead": 1,  # of the first passage's score to the second's
+_READ_AGAIN = {
+    "rerank_margin": (1, "the reranker finds less that text about something else has not"),
+    "rerank_lead": (1, "the passage stands out less from the next by the reranker"),
 }
-
-# What is said of an answer whose feature is worse than that of right answers is on average.
+FEATURES: Mapping[str, int] = {name: sign for name, (sign, _) in _MEASURED.items()}
+RERANKED: Mapping[str, int] = {name: sign for name, (sign, _) in _READ_AGAIN.items()}
 WORSE: Mapping[str, str] = {
-    "best_similarity": "no sentence is as near to the question in meaning",
-    "similarity": "the answering sentence is not as near to the question in meaning",
-    "words": "the answering sentence has fewer of the question's words",
-    "words_with_headings": "the answering sentence and its headings have fewer of the words",
-    "unknown_words": "more of the question's words stand in no document",
-    "sentence_margin": "the answering sentence stands out less from those of other passages",
-    "margin_in_passage": "the answering sentence stands out less from the others of its passage",
-    "passage_margin": "the passage stands out less from the others",
-    "vector_standing": "the passage ranks lower by its meaning",
-    "both_legs": "the passage is not the first both by words and by meaning",
-    "vector_cosine": "no passage is as near to the question in meaning",
-    "missing_names": "the passage lacks more of the question's names and numbers",
-    "missing_in_sentence": "the answering sentence lacks more of the question's names and numbers",
-    "missing_numbers": "the answering sentence lacks a number of the question",
-    "negation": "the question says “not”, or the like, and the answering sentence does not",
-    "opposite": "the answering sentence has the opposite of a word of the question",
-    "answer_type": "the answering sentence shows no date, number or name that is asked for",
-    "matched_words": "the answering sentence has fewer of the question's words",
-    "missing_words": "the passage lacks more of the question's words",
-    "meaning_agrees": "another passage has the sentence that is nearest in meaning",
-    "words_agree": "another passage has more of the question's words",
-    "adjacent_words": "the question's words do not stand as near to each other",
-    "rerank_margin": "the reranker finds less that text about something else has not",
-    "rerank_lead": "the passage stands out less from the next by the reranker",
+    **{name: told for name, (_, told) in (_MEASURED | _READ_AGAIN).items()},
     "judgement": "the model that judges finds less of the answer in the passages",
 }
 

@@ -36,7 +36,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s")
 _ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
 _TIMES = ("times", "mal", "fois", "veces")
 
-_SPELLED_OUT = """
+_NUMBERS_IN_WORDS = """
 0 zero null zéro cero
 1 one ein eine einen einem einer eins un une una uno
 2 two zwei deux dos twice zweimal
@@ -68,9 +68,9 @@ _SPELLED_OUT = """
 100 hundred hundert cent cien
 1000 thousand tausend mille mil
 """
-_SPELLED = {
+SPELLED_OUT = {
     word: int(value)
-    for value, *found in (line.split() for line in _SPELLED_OUT.strip().splitlines())
+    for value, *found in (line.split() for line in _NUMBERS_IN_WORDS.strip().splitlines())
     for word in found
 }
 _GERMAN = re.compile(
@@ -78,12 +78,12 @@ _GERMAN = re.compile(
     "(zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)"
 )
 _SEVERAL = {"null", "once", "elf", "quince", "cent", "mil"}  # another word somewhere
-COUNTS = tuple(word for word, value in _SPELLED.items() if value > 1 and word not in _SEVERAL)
+COUNTS = tuple(word for word, value in SPELLED_OUT.items() if value > 1 and word not in _SEVERAL)
 _IN_ORDER = """
 first 1st erste ersten erster erstes premier première primer primera; second 2nd zweite zweiten zweiter zweites deuxième segundo segunda; third 3rd dritte dritten dritter drittes troisième tercer tercera; fourth 4th vierte vierten vierter viertes quatrième cuarto cuarta
 fifth 5th fünfte fünften fünfter fünftes cinquième quinto quinta; sixth 6th sechste sechsten sechster sechstes sixième sexto sexta; seventh siebte siebten siebter; eighth achte achten achter; ninth neunte neunten neunter; tenth zehnte zehnten zehnter
 """  # noqa: E501
-_PLAIN = {folded: value for word, value in _SPELLED.items() for folded in words(word)}
+_PLAIN = {folded: value for word, value in SPELLED_OUT.items() for folded in words(word)}
 ORDINALS = {
     word: rank
     for rank, line in enumerate(re.split(r"[;\n]", _IN_ORDER.strip()), 1)
@@ -173,14 +173,14 @@ def number_in_word(word: str) -> int | None:
 
 def _in_word(word: str) -> int | None:
     """Return the number that a word is; None for one that may be another word as well."""
-    if word.endswith("mal") and word[:-3] in _SPELLED:
-        return _SPELLED[word[:-3]]
+    if word.endswith("mal") and word[:-3] in SPELLED_OUT:
+        return SPELLED_OUT[word[:-3]]
     if (joined := _GERMAN.fullmatch(word)) is not None:
-        return _SPELLED[joined[1]] + _SPELLED[joined[2]]
+        return SPELLED_OUT[joined[1]] + SPELLED_OUT[joined[2]]
     first, _, second = word.partition("-")
-    if second and first in _SPELLED and second in _SPELLED:
-        return _SPELLED[first] + _SPELLED[second]
-    return None if word in _SEVERAL else _SPELLED.get(word)
+    if second and first in SPELLED_OUT and second in SPELLED_OUT:
+        return SPELLED_OUT[first] + SPELLED_OUT[second]
+    return None if word in _SEVERAL else SPELLED_OUT.get(word)
 
 
 @lru_cache(1024)
@@ -197,7 +197,7 @@ def figures_of(source: str) -> frozenset[Decimal]:
         found |= {part, part * 100} if named.search(source) else set()
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        for number in (_in_word(word), _SPELLED.get(word), ORDINALS.get(word), MONTHS.get(word),
+        for number in (_in_word(word), SPELLED_OUT.get(word), ORDINALS.get(word), MONTHS.get(word),
                        _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))

@@ -11,6 +11,7 @@ from typing import Any
 
 from rag_pg.protocols import LLM
 from rag_pg.text import Fence
+from rag_pg.tools import TEXT, row
 from rag_pg.types import Calibration, Hit, Message
 
 JUDGEMENT = "judgement"  # its name among the features of a calibration
@@ -25,11 +26,7 @@ do not; nor do those that say it of another person, thing, time or place, or tha
 of what the question takes for granted. First name what is missing, in one sentence, empty if \
 nothing is. Then the grade. 2: they answer it in full, 1: in part, or what they say has to be \
 guessed at, 0: they do not."""
-JUDGEMENT_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"missing": {"type": "string"}, "grade": {"enum": [0, 1, 2]}},
-    "required": ["missing", "grade"],
-}
+JUDGEMENT_SCHEMA = row(missing=TEXT, grade={"enum": [0, 1, 2]})
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.entailment import LEAST_QUOTE, find_support
@@ -15,6 +14,7 @@ from rag_pg.answer.question import Verify
 from rag_pg.answer.statements import Statement
 from rag_pg.text import Fence, split_sentences
 from rag_pg.threads import Threads
+from rag_pg.tools import TEXT, listed, row
 from rag_pg.tracing import span
 from rag_pg.types import Answer, Citation, ToolResult
 
@@ -25,24 +25,8 @@ A statement is supported when a source it cites, or where it cites none any sour
 plainly implies it; what the sources leave open is not supported. Give a verdict for each \
 statement by its number, and for a supported one as quote the words of the source that say it, \
 copied letter by letter; else an empty quote."""
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "statement": {"type": "integer"},
-                    "supported": {"type": "boolean"},
-                    "quote": {"type": "string"},
-                },
-                "required": ["statement", "supported"],
-            },
-        }
-    },
-    "required": ["verdicts"],
-}
+_VERDICT = row(statement={"type": "integer"}, supported={"type": "boolean"}, quote=TEXT)
+SCHEMA = row(verdicts=listed({**_VERDICT, "required": ["statement", "supported"]}))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

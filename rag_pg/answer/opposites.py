@@ -7,177 +7,62 @@ from functools import lru_cache
 
 from rag_pg.text import is_function_word, words
 
-# A line: each word of one side is the opposite of each of the other.
+# Pairs: each word of one side is the opposite of each of the other.
 _PAIRS = """
-increase rise grow raise expand gain | decrease fall drop decline reduce shrink diminish loss
-more greater | less fewer
-most | least fewest
-maximum | minimum
-maximal | minimal
-first begin beginning start initial | last end ending final finish
-before prior | after following
-early earlier earliest | late later latest
-north northern | south southern
-east eastern | west western
-large larger big bigger biggest great | small little smaller tiny
-high higher | low lower
-long longer | short shorter
-fast quick rapid | slow
-old older ancient | new newer newest young modern
-strong strengthen | weak weaken
-good better best | bad worse worst
-rich wealthy | poor
-hot warm | cold cool
-wet | dry
-difficult hard | easy simple
-heavy heavier | light lighter
-full | empty
-open | close shut
-inside internal inner interior | outside external outer exterior
-above upper | below under lower
-left | right
-male man men | female woman women
-public | private
-succeed success successful win won victory | fail failure lose lost defeat
-accept approve allow permit agree | reject refuse deny forbid prohibit ban disagree
-support promote encourage stimulate strengthen | oppose inhibit suppress hinder discourage weaken
-supporter proponent advocate | opponent detractor critic
-include | exclude
-create build establish | destroy abolish demolish dissolve
-buy purchase | sell sold
-import | export
-enter arrive arrival | leave depart departure exit
-friend ally | enemy
-always often usually frequently mostly | never rarely seldom hardly
-common frequent usual | rare uncommon unusual
-positive | negative
-true | false
-limited finite | unlimited infinite
-constant fixed stable | variable changing fluctuating
-active | passive
-natural | artificial
-urban | rural
-majority | minority
-attack | defend
-cause | prevent
-safe | dangerous
-war | peace
-born birth | died death
-same identical similar | different
-alive living | dead
-deep | shallow
-wide broad | narrow
-thick | thin
-day | night
-summer | winter
-expensive | cheap
-temporary | permanent
-domestic | foreign
-forward | backward
-add | remove subtract
-connect attach | disconnect detach
-single | multiple
-complex | simple
-partial | complete
-guilty | innocent
-presence present | absence absent
-loud louder noisy | quiet quieter silent
-written | oral verbal spoken
-outdoor outdoors | indoor indoors
-hard harder | soft softer
-dangerous harmful | harmless
-calm | windy stormy
-hidden | visible
-healthy | weakened sick ill
-advance | retreat
-immer oft häufig meist | nie selten
-souvent toujours | jamais rarement
-siempre | raramente
-enable enabled | disable disabled
-switchon | switchoff
-encrypt | decrypt
-compress | decompress
-lose lost | find found
-raise | lower
-attach mount insert | remove detach
-start | stop
-bought | sell sold
-clockwise | counterclockwise anticlockwise
-steep | flat
-front | rear back
-rise rose risen grow grew grown | fall fell fallen shrink shrank shrunk
-mehr größer höher | weniger kleiner niedriger tiefer
-erlaubt gestattet | verboten untersagt
-öffnen öffnet geöffnet offen | schließen schließt geschlossen
-warm wärmer heiß | kalt kälter
-lauter | leiser
-länger | kürzer
-schwer schwerer | leicht leichter
-drinnen | draußen
-oben | unten
-vorne | hinten
-voll | leer
-tag tagsüber | nacht nachts
-sommer | winter
-meisten | wenigsten
-erste | letzte
-groß | klein
-hoch | niedrig
-lang | kurz
-schnell | langsam
-alt älter | neu neuer jung
-früh früher | spät später
-stark | schwach
-gut besser | schlecht schlechter
-nördlich norden | südlich süden
-östlich osten | westlich westen
-steigen erhöhen zunehmen | sinken senken abnehmen verringern
-gewinnen gewann sieg | verlieren verlor niederlage
-öffentlich | privat
-innen innerhalb | außen außerhalb
-vorher | nachher
-ouvre ouvrir ouvert | ferme fermer fermé
-chaud chaude | froid froide
-jour | nuit
-été | hiver
-intérieur | extérieur
-plein pleine | vide
-long longue | court courte
-autorisé autorisée permis | interdit interdite
-acheter | vendre
-plus davantage | moins
-premier première | dernier dernière
-grand | petit
-haut | bas
-rapide | lent
-ancien vieux | nouveau nouvelle jeune moderne
-avant | après
-fort | faible
-meilleur | pire
-nord | sud
-augmenter hausse | diminuer baisse
-gagner victoire | perdre défaite
-public | privé
-abre abrir abierto | cierra cerrar cerrado
-día | noche
-verano | invierno
-lleno | vacío
-caliente | frío
-permitido | prohibido
-más mayor | menos menor
-primero primera | último última
-grande | pequeño
-alto | bajo
-largo | corto
-rápido | lento
-antiguo viejo | nuevo joven moderno
-antes | después
-fuerte | débil
-mejor | peor
-norte | sur
-aumentar aumento | disminuir disminución
-ganar victoria | perder derrota
-público | privado
+increase rise grow raise expand gain | decrease fall drop decline reduce shrink diminish loss;
+more greater | less fewer; most | least fewest; maximum | minimum; maximal | minimal;
+first begin beginning start initial | last end ending final finish; before prior | after following;
+early earlier earliest | late later latest; north northern | south southern;
+east eastern | west western; large larger big bigger biggest great | small little smaller tiny;
+high higher | low lower; long longer | short shorter; fast quick rapid | slow;
+old older ancient | new newer newest young modern; strong strengthen | weak weaken;
+good better best | bad worse worst; rich wealthy | poor; hot warm | cold cool; wet | dry;
+difficult hard | easy simple; heavy heavier | light lighter; full | empty; open | close shut;
+inside internal inner interior | outside external outer exterior; above upper | below under lower;
+left | right; male man men | female woman women; public | private;
+succeed success successful win won victory | fail failure lose lost defeat;
+accept approve allow permit agree | reject refuse deny forbid prohibit ban disagree;
+support promote encourage stimulate strengthen | oppose inhibit suppress hinder discourage weaken;
+supporter proponent advocate | opponent detractor critic; include | exclude;
+create build establish | destroy abolish demolish dissolve; buy purchase | sell sold;
+import | export; enter arrive arrival | leave depart departure exit; friend ally | enemy;
+always often usually frequently mostly | never rarely seldom hardly;
+common frequent usual | rare uncommon unusual; positive | negative; true | false;
+limited finite | unlimited infinite; constant fixed stable | variable changing fluctuating;
+active | passive; natural | artificial; urban | rural; majority | minority; attack | defend;
+cause | prevent; safe | dangerous; war | peace; born birth | died death;
+same identical similar | different; alive living | dead; deep | shallow; wide broad | narrow;
+thick | thin; day | night; summer | winter; expensive | cheap; temporary | permanent;
+domestic | foreign; forward | backward; add | remove subtract; connect attach | disconnect detach;
+single | multiple; complex | simple; partial | complete; guilty | innocent;
+presence present | absence absent; loud louder noisy | quiet quieter silent;
+written | oral verbal spoken; outdoor outdoors | indoor indoors; hard harder | soft softer;
+dangerous harmful | harmless; calm | windy stormy; hidden | visible; healthy | weakened sick ill;
+advance | retreat; immer oft häufig meist | nie selten; souvent toujours | jamais rarement;
+siempre | raramente; enable enabled | disable disabled; switchon | switchoff; encrypt | decrypt;
+compress | decompress; lose lost | find found; raise | lower; attach mount insert | remove detach;
+start | stop; bought | sell sold; clockwise | counterclockwise anticlockwise; steep | flat;
+front | rear back; rise rose risen grow grew grown | fall fell fallen shrink shrank shrunk;
+mehr größer höher | weniger kleiner niedriger tiefer; erlaubt gestattet | verboten untersagt;
+öffnen öffnet geöffnet offen | schließen schließt geschlossen; warm wärmer heiß | kalt kälter;
+lauter | leiser; länger | kürzer; schwer schwerer | leicht leichter; drinnen | draußen;
+oben | unten; vorne | hinten; voll | leer; tag tagsüber | nacht nachts; sommer | winter;
+meisten | wenigsten; erste | letzte; groß | klein; hoch | niedrig; lang | kurz; schnell | langsam;
+alt älter | neu neuer jung; früh früher | spät später; stark | schwach;
+gut besser | schlecht schlechter; nördlich norden | südlich süden; östlich osten | westlich westen;
+steigen erhöhen zunehmen | sinken senken abnehmen verringern;
+gewinnen gewann sieg | verlieren verlor niederlage; öffentlich | privat;
+innen innerhalb | außen außerhalb; vorher | nachher; ouvre ouvrir ouvert | fermer fermé;
+chaude | froide; jour | nuit; été | hiver; intérieur | extérieur; pleine | vide;
+long longue | courte; autorisé autorisée permis | interdite; acheter | vendre;
+plus davantage | moins; première | dernière; grand | petit; haut | bas;
+ancien vieux | nouveau nouvelle jeune moderne; avant | après; fort | faible; meilleur | pire;
+nord | sud; augmenter hausse | diminuer baisse; gagner victoire | perdre défaite; public | privé;
+abre abrir abierto | cierra cerrar cerrado; día | noche; verano | invierno; lleno | vacío;
+caliente | frío; permitido | prohibido; más mayor | menos menor; primera | última; grande | pequeño;
+alto | bajo; largo | corto; rápido | lento; antiguo viejo | nuevo joven moderno; antes | después;
+fuerte | débil; mejor | peor; norte | sur; aumentar aumento | disminuir disminución;
+ganar victoria | perder derrota; público | privado
 """
 # Turn it off: one word of a particle and its verb.
 _PARTICLE = re.compile(
@@ -191,8 +76,8 @@ _ENDING = re.compile(r"(?:e|s|es|ed|d|ing|ly|er|est|en|em|n|a|o|as|os|ne)?")
 
 def _read_pairs() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for line in _PAIRS.strip().splitlines():
-        one, other = (words(side) for side in line.split("|"))
+    for pair in _PAIRS.split(";"):
+        one, other = (words(side) for side in pair.split("|"))
         for here, there in ((one, other), (other, one)):
             for word in here:
                 found.setdefault(_stem(word), set()).update(_stem(far) for far in there)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from rag_pg.answer.figures import SPELLED_OUT
 from rag_pg.text import compared_things, content_words, words
 
 LEAST_OF_A_SIDE = 0.9  # of the words of a thing that is compared, that its passage has
@@ -46,14 +47,9 @@ _QUANTITY = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NUMBER = re.compile(
-    r"""\d|[一二三四五六七八九十百千万]|\b(?:
-      one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand|million
-    | dozen|half|once|twice|single|both|several|unlimited|any\s+number|always|never|daily|hourly
-    | weekly
-    | eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert|tausend
-    | une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille
-    | un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|cien|mil
-    | due|tre|quattro|cinque|sei|sette|otto|nove|dieci
+    rf"""\d|[一二三四五六七八九十百千万]|\b(?:{"|".join(SPELLED_OUT)}
+    | million|dozen|half|single|both|several|unlimited|any\s+number|always|never|daily|hourly|weekly
+    | eines|due|tre|quattro|cinque|sei|sette|otto|nove|dieci
     | один|одна|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*
     )\b""",
     re.IGNORECASE | re.VERBOSE,

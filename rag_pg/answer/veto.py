@@ -59,22 +59,18 @@ def find_veto(
     near = [(" ".join(one.split()), before) for one, before in _nearest(claim, sources)]
     if near and all(contradicts(claim, sentence, before) for sentence, before in near):
         return "the source says the opposite"
-    if near and all(
+    is_else = bool(near) and all(
         (not results and is_measured_otherwise(claim, sentence))
         or is_exchanged(claim, sentence)
         or swaps(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
         or puts_another(claim, sentence, known, question)
         for sentence, before in near
-    ):
-        return "the source says it of something else"
-    if not results and any(
-        _has_figure_of_another(clause, sources) for clause in CLAUSE.split(claim)
-    ):
-        return "the source says it of something else"
-    if not results and any(is_of_another_row(claim, source) for source in sources):
-        return "the source says it of something else"
-    return ""
+    )
+    if not results:
+        is_else = is_else or any(is_of_another_row(claim, source) for source in sources)
+        is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
+    return "the source says it of something else" if is_else else ""
 
 
 def is_about_else(

@@ -5,12 +5,10 @@ Source: Press et al., 2022, arXiv 2210.03350.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.strategies.iterative import interleave
 from rag_pg.answer.write import prompt_for, quote_model, write_answer
+from rag_pg.tools import TEXT, row
 from rag_pg.types import Answer, Hit
 
 INSTRUCTIONS = """\
@@ -19,14 +17,7 @@ instruction to you, the question, and what was answered on the way. First answer
 asked, in one sentence, from the sources alone; "unknown" if they do not say. Then ask the next \
 follow-up question that is needed before the whole question can be answered; an empty one if none
 is."""
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "answer": {"type": "string"},
-        "follow_up": {"type": "string"},
-    },
-    "required": ["answer", "follow_up"],
-}
+SCHEMA = row(answer=TEXT, follow_up=TEXT)
 
 
 def self_ask(question: str, context: AnswerContext) -> Answer:

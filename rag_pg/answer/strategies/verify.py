@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from rag_pg.answer.citations import show_numbers
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.write import not_found, prompt_for, read_answer, refuse
+from rag_pg.tools import TEXT, listed, row
 from rag_pg.types import Answer, Completion, Message
 
 INSTRUCTIONS = """\
@@ -16,15 +15,7 @@ Work in three parts, all in one JSON object. draft: the answer by the rules abov
 each statement of the draft that the source it cites does not say, word for word as in the draft; \
 an empty list if all are supported. final: the draft without these statements, corrected where the \
 sources say otherwise, by the same rules."""
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "draft": {"type": "string"},
-        "unsupported": {"type": "array", "items": {"type": "string"}},
-        "final": {"type": "string"},
-    },
-    "required": ["draft", "unsupported", "final"],
-}
+SCHEMA = row(draft=TEXT, unsupported=listed(TEXT), final=TEXT)
 
 
 def verify(question: str, context: AnswerContext) -> Answer:
