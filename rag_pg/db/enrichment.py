@@ -72,10 +72,12 @@ class Enrichments(Statements):
         except StatementCanceled as exc:
             if time.monotonic() - began < seconds:
                 raise
-            raise InvalidInput(
+            error = InvalidInput(
                 f"the rules of collection {job.collection_name!r} took more than {seconds:g} s on"
                 " this document; rag.preview_enrichment with one rule at a time finds the slow one"
-            ) from exc
+            )
+            error.sqlstate = "54000"  # too complex: an attempt, where a statement that somebody
+            raise error from exc  # cancelled is done again for a while
 
     # --- by a language model
 

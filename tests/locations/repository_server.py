@@ -9,6 +9,7 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def serve(repository: Path, user: str, password: str, pem: Path) -> Iterator[str
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = start_thread(server.serve_forever, "repository")
+    thread = start_thread(partial(server.serve_forever, 0.02), "repository")
     try:
         yield f"127.0.0.1:{server.server_port}"
     finally:

@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_pg import InvalidInput, Rag
+from rag_pg.db.database import Database
+from rag_pg.types import Job
+from rag_pg.worker import handlers
 
 Connection = psycopg.Connection[Any]
 
@@ -141,22 +144,28 @@ def test_a_chunk_that_stays_keeps_its_fields_while_its_document_is_stored(
     assert len(critical_chunks(rag)) == 1
 
 
-def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
-    from rag_pg.worker import handlers
-
+def test_a_hostile_rule_fails_its_document_alone_and_runs_once_for_each_attempt(
+    rag: Rag, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     docs = small(rag)
+    connection.execute("ALTER TABLE rag.jobs ALTER max_attempts SET DEFAULT 2")
     docs.add({"uri": "long", "content": "x" * 60_000}, guide())
-    before = handlers.RULES_SECONDS
-    handlers.RULES_SECONDS = 1.0
-    try:
-        docs.enrichment.set_rules([*RULES, {"field": "slow", "pattern": "x(?=x*y)"}])
-    finally:
-        handlers.RULES_SECONDS = before
+    runs = []
+    enrich_document = Database.enrich_document
+
+    def counted(database: Database, job: Job, seconds: float) -> str:
+        runs.append(job.document_id)
+        return enrich_document(database, job, seconds)
+
+    monkeypatch.setattr(Database, "enrich_document", counted)
+    monkeypatch.setattr(handlers, "RULES_SECONDS", 1.0)
+    docs.enrichment.set_rules([*RULES, {"field": "slow", "pattern": "x(?=x*y)"}])
     assert metadata(rag) == FOUND
     assert metadata(rag, "long") == {}
     (job,) = rag.database.list_jobs("docs", "dead", 10)
     assert (job["uri"], job["kind"]) == ("long", "enrich")
     assert "took more than 1 s" in job["last_error"]
+    assert runs.count(job["document_id"]) == job["attempts"] == 2
     assert docs.search("helmet")
 
 
