@@ -42,38 +42,29 @@ if TYPE_CHECKING:
     from rag_pg.answer.tools import SqlFunction as SqlFunction
     from rag_pg.answer.tools import function_tool as function_tool
 
-_NAMES = {
-    "ask": ["ask_question"],
-    "answerability": ["SHORTFALL"],
-    "compose": ["compose_answer"],
-    "context": ["AnswerContext"],
-    "edit": ["without_marks"],
-    "passage_scores": ["Evidence", "examine"],
-    "features": ["FEATURES", "RERANKED", "measure"],
-    "attribution": ["OWN_WORDS"],
-    "llm_relevance": [
-        "JUDGEMENT",
-        "JUDGEMENT_SCHEMA",
-        "JUDGEMENT_VERSION",
-        "Judgement",
-        "judgement_messages",
-        "read_judgement",
-        "shown_texts",
-    ],
-    "options": ["CALLERS_OPTIONS", "AskOptions", "read_request"],
-    "question": ["PASSAGES"],
-    "statements": ["read_statements"],
-    "strategy": [
-        "Strategy",
-        "answer_question",
-        "find_strategy",
-        "import_strategy",
-        "register_strategy",
-    ],
-    "stream": ["EventStream"],
-    "tools": ["BUILT_IN", "McpTools", "SqlFunction", "function_tool"],
+_NAMES = """
+ask: ask_question
+answerability: SHORTFALL
+compose: compose_answer
+context: AnswerContext
+edit: without_marks
+passage_scores: Evidence examine
+features: FEATURES RERANKED measure
+attribution: OWN_WORDS
+llm_relevance: JUDGEMENT JUDGEMENT_SCHEMA JUDGEMENT_VERSION Judgement
+llm_relevance: judgement_messages read_judgement shown_texts
+options: CALLERS_OPTIONS AskOptions read_request
+question: PASSAGES
+statements: read_statements
+strategy: Strategy answer_question find_strategy import_strategy register_strategy
+stream: EventStream
+tools: BUILT_IN McpTools SqlFunction function_tool
+"""
+_MODULES = {
+    name: module
+    for module, names in (line.split(": ") for line in _NAMES.strip().splitlines())
+    for name in names.split()
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

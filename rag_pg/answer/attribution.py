@@ -19,7 +19,7 @@ from rag_pg.answer.markers import cited_numbers
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question import Unsupported, Verify
 from rag_pg.answer.statements import read_statements
-from rag_pg.answer.write import not_found, open_judge
+from rag_pg.answer.write import not_found, open_judge, shown_text
 from rag_pg.types import Answer, Citation, ToolResult
 
 OWN_WORDS = ("extractive", "metadata")  # models of answers that are the documents' own text
@@ -58,7 +58,8 @@ def ground_answer(
     fit = fit_text(answer.text, grounded, unsupported, overruled)
     _tell(fit, unsupported, context)
     if not answer.found:
-        return _refusal(answer, fit)
+        text = fit.edited.text or NOT_FOUND  # without what it states all the same
+        return replace(answer, text=text, unsupported=_told(fit))
     if unsupported == "drop" and fit.wrong and len(fit.wrong) == len(fit.claims):
         reason = "no source supports the answer that was written"
         return replace(not_found(context, reason), unsupported=_told(fit))
@@ -84,10 +85,9 @@ def _judge_of(answer: Answer, context: AnswerContext) -> Judge | None:
 
 
 def _cleaned(answer: Answer, context: AnswerContext) -> Answer:
-    numbers = {citation.number for citation in answer.citations}
-    numbers |= {result.number for result in answer.tool_results}
-    sources = (f"{c.title}\n{c.heading}\n{c.uri}\n{c.quote}" for c in answer.citations)
-    known = context.known([*sources, *(result.text for result in answer.tool_results)])
+    sources: list[Citation | ToolResult] = [*answer.citations, *answer.tool_results]
+    numbers = {source.number for source in sources}
+    known = context.known(map(shown_text, sources))
     told: Counter[str] = Counter()
     text = clean_text(answer.text, numbers, known, told)
     reason = clean_text(answer.reason, (), known, told)
@@ -126,11 +126,6 @@ def _tell(fit: Fit, unsupported: Unsupported, context: AnswerContext) -> None:
 
 def _told(fit: Fit) -> list[str]:
     return [fit.grounded[position].statement.text for position in sorted(fit.wrong)]
-
-
-def _refusal(answer: Answer, fit: Fit) -> Answer:
-    """Return a refusal without what it states all the same."""
-    return replace(answer, text=fit.edited.text or NOT_FOUND, unsupported=_told(fit))
 
 
 def _placed(

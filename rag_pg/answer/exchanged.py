@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.figures import ORDINALS, in_digits, number_in_word
+from rag_pg.answer.figures import ORDINALS, YEAR, in_digits, number_in_word
 from rag_pg.answer.negation import is_negated, without_particle
 from rag_pg.answer.relations import PRONOUNS
 from rag_pg.text import is_function_word, same_word, words
@@ -26,7 +26,6 @@ _ALL, _SOME, _FEW, _NONE = 0, 3, 4, 5
 _NOUN = 3  # words behind a quantifier, of which one is what it counts
 _NOT = frozenset(words("not nicht pas no nie"))
 _CALENDAR = """
-january januar janvier enero; february februar février febrero; march märz mars marzo; april avril abril; may mai mayo; june juni juin junio; july juli juillet julio; august août agosto; september septembre septiembre; october oktober octobre octubre; november novembre noviembre; december dezember décembre diciembre
 monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags mardi martes; wednesday wednesdays mittwoch mittwochs mercredi miércoles; thursday thursdays donnerstag donnerstags jeudi jueves; friday fridays freitag freitags vendredi viernes; saturday saturdays samstag samstags sonnabend samedi sábado sábados; sunday sundays sonntag sonntags dimanche domingo domingos
 spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
 morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
@@ -55,21 +54,17 @@ _AND = ("and", "und", "et", "y")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-ZÄÖÜÉ][\w'’]+")
 
 
-def _read_quantifiers() -> dict[str, int]:
-    lines = _QUANTIFIERS.strip().splitlines()
-    return {word: rank for rank, line in enumerate(lines) for word in words(line)}
-
-
-def _read_calendar() -> dict[str, tuple[int, int]]:
-    return {
-        word: (kind, at)
-        for kind, line in enumerate(_CALENDAR.strip().splitlines())
-        for at, names in enumerate(line.split(";"))
-        for word in words(names)
-    }
-
-
-_RANK, _DATES = _read_quantifiers(), _read_calendar()
+_RANK = {
+    word: rank
+    for rank, line in enumerate(_QUANTIFIERS.strip().splitlines())
+    for word in words(line)
+}
+_DATES = {
+    word: (kind, at)
+    for kind, line in enumerate([YEAR, *_CALENDAR.strip().splitlines()])
+    for at, names in enumerate(line.split(";"))
+    for word in words(names)
+}
 
 
 def is_exchanged(claim: str, sentence: str) -> bool:
@@ -179,18 +174,15 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     belongs to the other: "the front motors spin clockwise" where the rear ones do."""
     claim, sentence = in_digits(claim), in_digits(sentence)
     parts = [part for part in _CLAUSE.split(sentence) if part.strip()]
+    said = [_tokens(part) for part in parts]
     pairs = [_slots(one, other, sentence) for one, other in pairwise(parts)]
     return any(
         _is_mixed(clause, slots)
         for clause in _CLAUSE.split(claim)
-        if not is_negated(clause) and not any(_is_within(clause, part) for part in parts)
+        if not is_negated(clause)
+        and not any(all(_has(part, word) for word in _tokens(clause)) for part in said)
         for slots in pairs
     )
-
-
-def _is_within(clause: str, part: str) -> bool:
-    there = _tokens(part)
-    return all(_has(there, word) for word in _tokens(clause))
 
 
 def _is_mixed(clause: str, slots: Sequence[tuple[str, str]]) -> bool:

@@ -89,13 +89,8 @@ ORDINALS = {
     for rank, line in enumerate(re.split(r"[;\n]", _IN_ORDER.strip()), 1)
     for word in (*line.split(), *words(line))
 }
-_MONTHS_OF = (
-    "january february march april may june july august september october november december",
-    "januar februar märz april mai juni juli august september oktober november dezember",
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-)
-MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
+YEAR = "january januar janvier enero; february februar février febrero; march märz mars marzo; april avril abril; may mai mayo; june juni juin junio; july juli juillet julio; august août agosto; september septembre septiembre; october oktober octobre octubre; november novembre noviembre; december dezember décembre diciembre"  # noqa: E501
+MONTHS = {name: at for at, names in enumerate(YEAR.split("; "), 1) for name in names.split()}
 
 
 _LARGE: dict[str, int | Decimal] = {
@@ -186,7 +181,7 @@ def _in_word(word: str) -> int | None:
 @lru_cache(1024)
 def figures_of(source: str) -> frozenset[Decimal]:
     """Return the numbers of a text, in each notation that it may have them in."""
-    found = {Decimal(_ungrouped(match[0])) for match in _POINTS.finditer(source)}
+    found = {Decimal(match[0].replace(".", "")) for match in _POINTS.finditer(source)}
     found |= {Decimal(f"{match[1]}.{match[2]}") for match in _COMMA.finditer(source)}
     found |= {_value(match[0]) for match in _NUMBER.finditer(source)}
     found |= {Decimal(int(match[1]) % 12 + 12) for match in _AFTERNOON.finditer(source)}
@@ -226,20 +221,16 @@ def _other_half(claim: str, source: str) -> list[str]:
     ]
 
 
-def _ungrouped(written: str) -> str:
-    return written.replace(".", "")
-
-
 def readings(written: str, value: Decimal) -> list[Decimal]:
     """Return the values that a number may have: 1.200 is twelve hundred in most of Europe."""
-    grouped = [Decimal(_ungrouped(written))] if _POINTS.fullmatch(written) else []
+    grouped = [Decimal(written.replace(".", ""))] if _POINTS.fullmatch(written) else []
     return [value, *grouped]
 
 
 def _has(written: str, value: Decimal, values: Collection[Decimal]) -> bool:
     if any(one in values for one in readings(written, value)):
         return True
-    is_rough = len(_ungrouped(written).strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
+    is_rough = len(written.replace(".", "").strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
     return is_rough and _is_known(value, values)
 
 

@@ -71,7 +71,9 @@ def find_freshness(
     }
     outdated: list[str] = []
     for citation, row in known:
-        reason = _superseded(citation, row, today)
+        reason = _outdated(row.metadata or {}, today)
+        if citation.status == "superseded":
+            reason = "was replaced by another text after it was found"
         if reason := reason or _later_edition(citation, row, retrieved, today):
             outdated.append(f"source [{citation.number}] {reason}")
     conflicts = [*dict.fromkeys(_conflicts([c for c, _ in known], dates))]
@@ -141,12 +143,6 @@ def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
         and len(first) >= LEAST_WORDS
         and len(first & again) >= ALIKE * len(first)
     )
-
-
-def _superseded(citation: Citation, row: CheckedQuote, today: date) -> str:
-    if citation.status == "superseded":
-        return "was replaced by another text after it was found"
-    return _outdated(row.metadata or {}, today)
 
 
 def _outdated(metadata: Mapping[str, Any], today: date) -> str:

@@ -77,10 +77,13 @@ def _are_exchanged(
         return False
     first = _moved(mine[:start], there[end:])
     second = _moved(there[:begin], mine[stop:])
+    whole = [*first, *mine[start:stop], *second]
     return (
         any(w.tells for w in first)
         and any(w.tells for w in second)
-        and not _stands(first, [*mine[start:stop]], second, there)
+        and not any(  # it has the claim's order too
+            _common(whole, there[at:]) == len(whole) for at in range(len(there) - len(whole) + 1)
+        )
     )
 
 
@@ -90,16 +93,6 @@ def _moved(before: Sequence[_Word], behind: Sequence[_Word]) -> Sequence[_Word]:
         if all(a.is_same(b) for a, b in zip(before[-size:], behind[:size], strict=True)):
             return before[-size:]
     return []
-
-
-def _stands(
-    first: Sequence[_Word], middle: Sequence[_Word], second: Sequence[_Word], there: Sequence[_Word]
-) -> bool:
-    """Whether a sentence has it in the claim's order too."""
-    whole = [*first, *middle, *second]
-    return any(
-        _common(whole, there[at:]) == len(whole) for at in range(len(there) - len(whole) + 1)
-    )
 
 
 def _links(middle: Sequence[_Word], *, is_german: bool) -> bool:

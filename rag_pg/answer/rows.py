@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-
 from rag_pg.answer.figures import figures_of
-from rag_pg.text import is_function_word, same_word, words
-
-_RULE = re.compile(r"[\s|:\-]+")
+from rag_pg.text import find_tables, is_function_word, same_word, split_sentences, words
 
 
 def is_of_another_row(claim: str, source: str) -> bool:
     """Whether a claim names one row of a table by its first cell, and has a figure that
     stands in other rows of it and nowhere else in the source."""
-    for table in _tables(source):
-        named = [row for row in table[1:] if _names(claim, row[0])]
-        if len(named) != 1 or len(table) < 3:
+    sentences = split_sentences(source)
+    for table in find_tables(source, sentences):
+        named = [row for row in table.cells if _names(claim, row[0])]
+        if len(named) != 1 or len(table.cells) < 2:
             continue
         (mine,) = named
-        rest = "\n".join(line for line in source.splitlines() if "|" not in line)
-        here = figures_of(f"{' '.join(table[0])} {' '.join(mine)} {rest}")
-        there = {value for row in table[1:] if row != mine for value in figures_of(" ".join(row))}
-        if figures_of(claim) & (there - here):
+        rest = [s.text for s in sentences if s.kind != "row"]
+        here = figures_of("\n".join([*table.names, *mine, *rest]))
+        others = (row for row in table.cells if row != mine)
+        if figures_of(claim) & (
+            {value for row in others for value in figures_of(" ".join(row))} - here
+        ):
             return True
     return False
-
-
-def _tables(source: str) -> Iterator[list[Sequence[str]]]:
-    """Yield the rows of each table in Markdown, its head first."""
-    table: list[Sequence[str]] = []
-    for line in [*source.splitlines(), ""]:
-        if line.count("|") > 1:
-            if not _RULE.fullmatch(line):
-                table.append([cell.strip() for cell in line.strip().strip("|").split("|")])
-        elif table:
-            yield table
-            table = []
 
 
 def _names(claim: str, cell: str) -> bool:

@@ -52,7 +52,8 @@ def read_statements(text: str) -> list[Statement]:
     those of the whole, but for its last one.
     """
     spans: list[tuple[int, int, Sentence]] = []
-    for sentence in _sentences(text):
+    is_open = len(_FENCE.findall(text)) % 2  # a fence that nobody closes opens code
+    for sentence in split_sentences(f"{text}\n```" if is_open else text):
         if sentence.kind == "code":
             continue
         for start, stop in _parts(sentence):
@@ -65,12 +66,6 @@ def read_statements(text: str) -> list[Statement]:
             if any(c.isalnum() for c in text[begin:stop]):
                 spans.append((begin, stop, sentence))
     return [_statement(text, start, stop, sentence) for start, stop, sentence in spans]
-
-
-def _sentences(text: str) -> list[Sentence]:
-    """The sentences of a text of which all is there: a fence that nobody closes opens code."""
-    is_open = len(_FENCE.findall(text)) % 2
-    return split_sentences(f"{text}\n```" if is_open else text)
 
 
 def _parts(sentence: Sentence) -> Iterator[tuple[int, int]]:

@@ -14,30 +14,24 @@ _QUESTION = ("?", "？", "؟")
 
 # What is asked and answered, and with what.
 _SOURCES = """
-source document documentation docs passage excerpt context text material information section page
-article manual handbook guide file snippet reference content detail mention
-quelle dokument dokumentation unterlage passage abschnitt auszug kontext text information angabe
-handbuch seite datei hinweis
+docs excerpt context material article handbook guide file snippet reference content detail quelle
+dokument dokumentation unterlage abschnitt auszug kontext text angabe handbuch seite datei hinweis
 source document documentation passage extrait contexte texte information section page manuel fichier
-précision renseignement mention
-fuente documento documentación pasaje extracto contexto texto información sección página manual
-archivo dato mención
-fonte documento documentazione passaggio estratto contesto testo informazione sezione pagina
-документ источник текст отрывок раздел информация сведения
+précision renseignement mention fuente documentación pasaje extracto contexto texto información
+sección manual archivo dato mención fonte documento documentazione passaggio estratto contesto testo
+informazione sezione pagina документ источник текст отрывок раздел информация сведения
 """
 _SAYING = """
-say state mention specify describe contain cover explain address include provide give tell indicate
-discuss answer list note show define clarify find found see identify locate determine confirm know
-sagen nennen erwähnen enthalten beschreiben erklären angeben geben hergeben beantworten finden
-gefunden erwähnt genannt angegeben entnehmen steht geht hervor
-dire dit disent mentionner mentionne mentionnent indiquer indique indiquent préciser précise
-précisent contenir contient contiennent décrire décrit fournir fournit fournissent trouver trouvé
-répondre répond
-decir dice dicen mencionar menciona mencionan indicar indica indican especificar especifica contener
-contiene contienen describir describe proporcionar proporciona encontrar encontrado responder
-responde
-dire dice dicono menzionare menziona indicare indica contenere contiene trovare trovato
-говорить говорится указать указано содержит содержат сказано найти найдено упоминается
+say state mention specify contain cover explain address include provide give tell indicate discuss
+answer list note show define clarify find found see identify locate determine confirm know sagen
+nennen erwähnen enthalten beschreiben erklären angeben geben hergeben beantworten finden gefunden
+erwähnt genannt angegeben entnehmen steht geht hervor dit disent mentionner mentionne mentionnent
+indiquer indique indiquent préciser précise précisent contenir contient contiennent décrire décrit
+fournir fournit fournissent trouver trouvé répondre répond decir dicen mencionar menciona mencionan
+indicar indican especificar especifica contener contienen describir describe proporcionar
+proporciona encontrar encontrado responder responde dire dice dicono menzionare menziona indicare
+indica contenere contiene trovare trovato говорить говорится указать указано содержит содержат
+сказано найти найдено упоминается
 """
 _MENTIONING = """
 mention mentioned mentions mentioning specify specified specifies erwähnen erwähnt erwähnte
@@ -45,32 +39,30 @@ mentionner mentionne mentionnent mencionar menciona mencionan mencionado menzion
 """
 _SPEECH = """
 here follow following below above according based given available relevant short brief summary
-summarize summarise sum overview overall conclusion conclude answer question ask help hope let know
-need want like further more free feel happy glad assist assistance please thank thanks sure course
-otherwise specific specifically topic point step list example note important key main way thing
-regarding related look check look additional directly explicitly exactly clear clearly see yes no
-hier folgend folgende folgenden unten oben laut gemäß kurz zusammenfassung zusammengefasst überblick
-antwort frage fragen helfen hilfe hoffe wissen brauchen benötigen weitere weiteren mehr gern gerne
-bitte danke natürlich punkt schritt schritte liste beispiel wichtig ja nein melden
-voici suivant suivante suivants suivantes dessous dessus selon bref résumé conclusion réponse
-question aide aider espère savoir besoin davantage plus merci bien sûr point étape étapes liste
-exemple important oui non hésitez
-aquí siguiente siguientes abajo arriba según breve resumen conclusión respuesta pregunta ayuda
-ayudar espero saber necesita necesitas más gracias claro punto paso pasos lista ejemplo importante
-sí no
+summarize summarise sum overview overall conclude ask help hope let need want like further more free
+feel happy glad assist assistance please thank thanks sure course otherwise specific specifically
+topic step example key main way thing regarding related check look additional directly explicitly
+exactly clear clearly yes hier folgend folgende folgenden unten oben laut gemäß kurz zusammenfassung
+zusammengefasst überblick antwort frage fragen helfen hilfe hoffe wissen brauchen benötigen weitere
+weiteren mehr gern gerne bitte danke natürlich punkt schritt schritte beispiel wichtig ja nein
+melden voici suivant suivante suivants suivantes dessous dessus selon bref résumé réponse question
+aide aider espère savoir besoin davantage plus merci sûr point étape étapes liste exemple important
+oui non hésitez aquí siguiente siguientes abajo arriba según breve resumen conclusión respuesta
+pregunta ayuda ayudar espero saber necesita necesitas más gracias claro punto paso pasos lista
+ejemplo importante no
 """
 _PARTICLES = """
 whether while because since although though however therefore thus hence whereas once until unless
 upon along across among within without through against toward towards per via each every all both
 either neither other others another same such own just also too very quite rather even still already
-yet again ever perhaps maybe possibly probably apparently usually typically generally
-ob während weil obwohl jedoch daher deshalb somit sobald bis außer entlang innerhalb ohne gegen pro
-jeder jede jedes alle beide andere anderen gleiche solche eigene sehr ziemlich sogar noch schon
-wieder vielleicht möglicherweise wahrscheinlich offenbar meist meistens allgemein
-si tandis parce depuis bien cependant donc ainsi dès jusque sauf parmi contre chaque tous toutes
-autre autres même tel propre très assez encore déjà aussi peut-être probablement généralement
-mientras porque desde aunque embargo tanto así hasta salvo entre contra cada todo todos todas otro
-otros mismo tal propio muy bastante aún ya también quizás probablemente generalmente
+yet again ever perhaps maybe possibly probably apparently usually typically generally ob während
+weil obwohl jedoch daher deshalb somit sobald bis außer entlang innerhalb ohne gegen pro jeder jede
+jedes alle beide andere anderen gleiche solche eigene sehr ziemlich sogar noch schon wieder
+vielleicht möglicherweise wahrscheinlich offenbar meist meistens allgemein si tandis parce depuis
+bien cependant donc ainsi dès jusque sauf parmi contre chaque tous toutes autre autres même tel
+propre très assez encore déjà aussi peut-être probablement généralement mientras porque desde aunque
+embargo tanto así hasta salvo entre contra cada todo todos todas otro otros mismo tal propio muy
+bastante aún ya también quizás probablemente generalmente
 """
 _PERSONS = """
 i me my i'm i'd i'll i've we us our ich mir mich wir uns je moi nous yo nosotros io noi я мы мне
@@ -116,9 +108,10 @@ class Talk:
         return stated
 
     def _is_talk(self, text: str, statement: Statement) -> bool:
-        stated = _told(text)
+        content = content_words(text)
+        stated = [w for w in content if not (is_function_word(w) or is_of_speech(w))]
         if not stated:
-            return bool(words(text)) and not _is_bare(text)
+            return len(words(text)) > 1  # "Yes." is an answer
         strange = [word for word in stated if not self._knows(word)]
         if statement.is_label:
             is_sentence = not _VERBS.isdisjoint(text.casefold().split())
@@ -145,15 +138,6 @@ _MENTIONING_WORDS = _read(_MENTIONING)
 _OF_SPEECH = _SOURCE_WORDS | _SAYING_WORDS | _SPEECH_WORDS | _read(_PARTICLES)
 
 
-def _told(text: str) -> list[str]:
-    """The content words of a text that are not those of speaking about sources and answers."""
-    return [
-        word
-        for word in content_words(text)
-        if not is_function_word(word) and not _is_one_of(word, _OF_SPEECH)
-    ]
-
-
 def is_of_speech(word: str) -> bool:
     """Whether a word is of speaking about sources and answers."""
     return _is_one_of(word, _OF_SPEECH)
@@ -175,8 +159,3 @@ def _is_refusal(text: str) -> bool:
     return (is_negated(text) or bool(_NOTHING.search(text))) and (
         mentions or (says and (of_sources or speaks))
     )
-
-
-def _is_bare(text: str) -> bool:
-    """Whether a text is an answer in a word, such as Yes."""
-    return len(words(text)) <= 1

@@ -31,8 +31,9 @@ MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+_CHANCE = re.compile(
+    ".|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+",
+    re.DOTALL,
 )
 
 # Text about nothing that is asked, two sentences a language: the similarity a question has to such
@@ -120,7 +121,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     mended = _mend(question, terms, texts)
     if mended != question:
         terms = list(match(mended, texts))
-    meant = [t for t in terms if t.df or t.term.isdigit() or not _is_chance(t.term)]
+    meant = [t for t in terms if t.df or t.term.isdigit() or not _CHANCE.fullmatch(t.term)]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
     meant = [t for t in meant if t.df or not says_kind(t.word)] or meant
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
@@ -132,10 +133,6 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     names = [term.word for term in meant]
     weights /= max(weights.sum(), 1e-9)
     return Words(has=has, weights=weights, df=df, words=names, question=mended)
-
-
-def _is_chance(term: str) -> bool:
-    return len(term) == 1 or _UNSPACED.fullmatch(term) is not None
 
 
 def is_in(word: str, part: str) -> bool:
@@ -181,12 +178,8 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
         near = near or [w for w in others if w == without_kind(word)]
         if near:
             meant = max(near, key=lambda other: (counts[other], other))
-            question = _replace_word(question, word, meant)
+            question = re.sub(rf"(?i)\b{re.escape(word)}\b", meant, question)
     return question
-
-
-def _replace_word(question: str, word: str, meant: str) -> str:
-    return re.sub(rf"(?i)\b{re.escape(word)}\b", meant, question)
 
 
 def is_one_slip(one: str, other: str) -> bool:

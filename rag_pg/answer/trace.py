@@ -5,15 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from rag_pg.types import Event, Step, Usage
 
-_EVENTS: dict[str, Literal["search", "tool_call", "tool_result"]] = {
-    "search": "search",
-    "tool_call": "tool_call",
-    "tool_result": "tool_result",
-}
+_EVENTS = ("search", "tool_call", "tool_result")  # steps that are events of their own
 
 
 @dataclass(slots=True)
@@ -42,7 +38,7 @@ class Trace:
         step = Step(kind=kind, detail=detail, seconds=seconds, usage=usage or Usage())
         with self._lock:
             self.steps.append(step)
-        self.emit(Event(kind=_EVENTS.get(kind, "step"), step=step))
+        self.emit(Event(kind=kind if kind in _EVENTS else "step", step=step))  # type: ignore[arg-type]
 
     def emit(self, event: Event) -> None:
         """Tell an event to the listener."""

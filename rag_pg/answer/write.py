@@ -136,7 +136,7 @@ def read_answer(
         sources: what may be cited, in order of their numbers. keys: by which the model cites them.
     """
     text = CitedText(keys)
-    context.shown += map(_shown, sources)
+    context.shown += map(shown_text, sources)
     known = context.known()
     editor = context.editor
     editor.judge = open_judge(sources, context)
@@ -182,7 +182,7 @@ def open_judge(sources: Sequence[Citation | ToolResult], context: AnswerContext)
     )
 
 
-def _shown(source: Citation | ToolResult) -> str:
+def shown_text(source: Citation | ToolResult) -> str:
     """Return what a model is shown of a source."""
     if isinstance(source, ToolResult):
         return source.text
