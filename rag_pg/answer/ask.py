@@ -18,11 +18,12 @@ from rag_pg.answer.options import AskOptions
 from rag_pg.answer.prompt import BUDGET_TOKENS
 from rag_pg.answer.question import (
     PASSAGES,
+    Expand,
     Question,
-    check_expand,
+    Unsupported,
+    Verify,
+    check_choice,
     check_support,
-    check_unsupported,
-    check_verify,
 )
 from rag_pg.answer.retriever import Retriever
 from rag_pg.answer.strategy import Strategy, answer_question, find_strategy, strategy_with_tools
@@ -171,8 +172,8 @@ def _answer(call: _Call) -> Answer:
     now = local_time(options.pop("now", None), options.pop("time_zone", None))
     question = _read_question(call.question, options, now.date())
     strategy, tools = _read_strategy(options, call.searcher)
-    expand, views = check_expand(options.pop("expand", None)), options.pop("views", True)
-    rewrites = options.pop("rewrite", ())
+    expand = check_choice("expand", options.pop("expand", None), Expand)
+    views, rewrites = options.pop("views", True), options.pop("rewrite", ())
     asker = _open_asker(call, trace, EXPANDED_TOKENS if expand else BUDGET_TOKENS)
     strategy = _within_bounds(call, asker, strategy)
     retriever = Retriever(
@@ -199,8 +200,8 @@ def _read_question(text: str, options: AskOptions, today: date) -> Question:
     return Question(
         text=check_query(text),
         history=read_history(options.pop("history", ()), text),
-        verify=check_verify(options.pop("verify", None)),
-        unsupported=check_unsupported(options.pop("unsupported", None)),
+        verify=check_choice("verify", options.pop("verify", None), Verify),
+        unsupported=check_choice("unsupported", options.pop("unsupported", None), Unsupported),
         min_support=check_support(options.pop("min_support", None)),
         today=today,
     )

@@ -37,40 +37,21 @@ _ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
 _TIMES = ("times", "mal", "fois", "veces")
 
 _NUMBERS_IN_WORDS = """
-0 zero null zéro cero
-1 one ein eine einen einem einer eins un une una uno
-2 two zwei deux dos twice zweimal
-3 three drei trois tres
-4 four vier quatre cuatro
-5 five fünf cinq cinco
-6 six sechs seis
-7 seven sieben sept siete
-8 eight acht huit ocho
-9 nine neun neuf nueve
-10 ten zehn dix diez
-11 eleven elf onze once
-12 twelve zwölf douze doce
-13 thirteen dreizehn treize trece
-14 fourteen vierzehn quatorze catorce
-15 fifteen fünfzehn quinze quince
-16 sixteen sechzehn seize dieciséis
-17 seventeen siebzehn diecisiete
-18 eighteen achtzehn dieciocho
-19 nineteen neunzehn diecinueve
-20 twenty zwanzig vingt veinte
-30 thirty dreißig trente treinta
-40 forty vierzig quarante cuarenta
-50 fifty fünfzig cinquante cincuenta
-60 sixty sechzig soixante sesenta
-70 seventy siebzig setenta
-80 eighty achtzig ochenta
-90 ninety neunzig noventa
-100 hundred hundert cent cien
-1000 thousand tausend mille mil
+0 zero null zéro cero; 1 one ein eine einen einem einer eins un une una uno;
+2 two zwei deux dos twice zweimal; 3 three drei trois tres; 4 four vier quatre cuatro;
+5 five fünf cinq cinco; 6 six sechs seis; 7 seven sieben sept siete; 8 eight acht huit ocho;
+9 nine neun neuf nueve; 10 ten zehn dix diez; 11 eleven elf onze once; 12 twelve zwölf douze doce;
+13 thirteen dreizehn treize trece; 14 fourteen vierzehn quatorze catorce;
+15 fifteen fünfzehn quinze quince; 16 sixteen sechzehn seize dieciséis;
+17 seventeen siebzehn diecisiete; 18 eighteen achtzehn dieciocho; 19 nineteen neunzehn diecinueve;
+20 twenty zwanzig vingt veinte; 30 thirty dreißig trente treinta;
+40 forty vierzig quarante cuarenta; 50 fifty fünfzig cinquante cincuenta;
+60 sixty sechzig soixante sesenta; 70 seventy siebzig setenta; 80 eighty achtzig ochenta;
+90 ninety neunzig noventa; 100 hundred hundert cent cien; 1000 thousand tausend mille mil
 """
 SPELLED_OUT = {
     word: int(value)
-    for value, *found in (line.split() for line in _NUMBERS_IN_WORDS.strip().splitlines())
+    for value, *found in map(str.split, _NUMBERS_IN_WORDS.split(";"))
     for word in found
 }
 _GERMAN = re.compile(

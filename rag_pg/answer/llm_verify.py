@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.entailment import LEAST_QUOTE, find_support
@@ -27,12 +28,6 @@ statement by its number, and for a supported one as quote the words of the sourc
 copied letter by letter; else an empty quote."""
 _VERDICT = row(statement={"type": "integer"}, supported={"type": "boolean"}, quote=TEXT)
 SCHEMA = row(verdicts=listed({**_VERDICT, "required": ["statement", "supported"]}))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Verdict:
-    is_supported: bool
-    quote: str
 
 
 def check_statements(
@@ -66,10 +61,10 @@ def check_statements(
     lifted = {
         number
         for number, one in verdicts.items()
-        if one.is_supported and asked[number].is_supported is False
-        and _is_proven(one.quote, asked[number].statement, judge)
+        if one["supported"] and asked[number].is_supported is False
+        and _is_proven(one.get("quote") or "", asked[number].statement, judge)
     }  # fmt: skip
-    denied = {number for number, one in verdicts.items() if not one.is_supported}
+    denied = {number for number, one in verdicts.items() if not one["supported"]}
     unchecked = len(asked) - len(verdicts)
     context.trace.step(
         "check",
@@ -90,7 +85,7 @@ def check_statements(
 
 def _check(
     asked: Mapping[int, Grounded], judge: Judge, context: AnswerContext
-) -> dict[int, _Verdict]:
+) -> dict[int, Mapping[str, Any]]:
     """Return the helper's verdicts of statements by their numbers; none where it fails."""
     sources: dict[int, Citation | ToolResult] = {}
     for one in asked.values():
@@ -100,12 +95,12 @@ def _check(
     blocks = [_block(sources[number], fence) for number in sorted(sources)]
     text = "\n\n".join([fence.rule, *blocks, fence.quote("statements", lines)])
     found = context.asker.extract(INSTRUCTIONS, text, SCHEMA, purpose="check") or {"verdicts": []}
-    verdicts: dict[int, _Verdict] = {}
+    verdicts: dict[int, Mapping[str, Any]] = {}
     for verdict in found["verdicts"]:
         number, yes = verdict["statement"], verdict["supported"]
         if number not in asked or (number in verdicts and yes):
             continue  # of two that contradict each other the doubt counts
-        verdicts[number] = _Verdict(is_supported=yes, quote=verdict.get("quote") or "")
+        verdicts[number] = verdict
     return verdicts
 
 

@@ -122,16 +122,16 @@ def build_prompt(
     distinct = distinct_hits(hits)
     keys = new_keys(len(distinct), [SYSTEM, question, *(hit.content for hit in distinct)])
     fitting = list(_fit(distinct, keys, fence, budget_tokens, count_tokens))
-    blocks = [source.block for source in fitting]
+    blocks = [block for _, block, _ in fitting]
     shown = "\n\n".join(blocks[::2] + blocks[1::2][::-1])
     asked = f"Question: {question.strip()}\n"
     return Prompt(
         system=SYSTEM,
         text=f"Sources. {fence.rule}\n\n{shown}\n\nEnd of the sources.\n\n{asked}",
         question=asked,
-        sources=[source.citation for source in fitting],
+        sources=[source for source, _, _ in fitting],
         keys=keys[: len(fitting)],
-        tokens=sum(source.tokens for source in fitting),
+        tokens=sum(tokens for _, _, tokens in fitting),
         left_out=len(distinct) - len(fitting),
         repeated=len(hits) - len(distinct),
     )
@@ -150,17 +150,10 @@ def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
     return [kept[at] for at in drop_near_duplicates(seen)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    citation: Citation
-    block: str
-    tokens: int
-
-
 def _fit(
     hits: Sequence[Hit], keys: Sequence[str], fence: Fence, budget: int, count_tokens: CountTokens
-) -> Iterator[_Source]:
-    """Yield the sources that fit, numbered from 1. The first is always there, if only in part."""
+) -> Iterator[tuple[Citation, str, int]]:
+    """Yield the sources that fit, each as it is shown, with its tokens; the first in any case."""
     for first in range(0, len(hits), AT_ONCE):
         some = [
             (cite(number, hits[number - 1], hits[number - 1].content), keys[number - 1])
@@ -172,13 +165,13 @@ def _fit(
                 if part := _part(source, key, length, fence, budget, count_tokens):
                     yield part
                 return
-            yield _Source(source, block, length)
+            yield source, block, length
             budget -= length
 
 
 def _part(
     source: Citation, key: str, length: int, fence: Fence, budget: int, count_tokens: CountTokens
-) -> _Source | None:
+) -> tuple[Citation, str, int] | None:
     """Return as much of a source, `length` tokens long, as the budget has room for, if any."""
     header = count_tokens([source_block(replace(source, quote=""), key, fence)])[0]
     quote = _cut(source.quote, budget - header, count_tokens)
@@ -187,7 +180,7 @@ def _part(
     if not quote:
         return None
     block = source_block(replace(source, quote=quote), key, fence)
-    return _Source(replace(source, quote=quote), block, count_tokens([block])[0])
+    return replace(source, quote=quote), block, count_tokens([block])[0]
 
 
 def _cut(content: str, budget: int, count_tokens: CountTokens) -> str:

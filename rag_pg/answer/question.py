@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Message
@@ -35,25 +35,15 @@ class Question:
     today: date = field(default_factory=date.today)
 
 
-def check_verify(verify: str | None) -> Verify | None:
-    """Return how to check statements. Raises: InvalidInput."""
-    if verify in (None, "once", "strict"):
-        return verify  # type: ignore[return-value]
-    raise InvalidInput(f"verify is {verify!r:.100}; use once or strict, or leave it out")
-
-
-def check_unsupported(unsupported: str | None) -> Unsupported | None:
-    """Return what to do with statements without support. Raises: InvalidInput."""
-    if unsupported in (None, "drop", "mark", "keep"):
-        return unsupported  # type: ignore[return-value]
-    raise InvalidInput(f"unsupported is {unsupported!r:.100}; use drop, mark or keep")
-
-
-def check_expand(expand: str | None) -> Expand | None:
-    """Return what is shown around hits. Raises: InvalidInput."""
-    if expand in (None, "window", "section"):
-        return expand  # type: ignore[return-value]
-    raise InvalidInput(f"expand is {expand!r:.100}; use window or section, or leave it out")
+def check_choice(name: str, given: str | None, choices: Any) -> Any:
+    """Return the value of an option that is one of the words of a Literal, or None. Raises:
+    InvalidInput."""
+    *words, last = get_args(choices)
+    if given in (None, *words, last):
+        return given
+    raise InvalidInput(
+        f"{name} is {given!r:.100}; use {', '.join(words)} or {last}, or leave it out"
+    )
 
 
 def check_support(min_support: float | None) -> float | None:

@@ -38,9 +38,6 @@ class Trace:
         step = Step(kind=kind, detail=detail, seconds=seconds, usage=usage or Usage())
         with self._lock:
             self.steps.append(step)
-        self.emit(Event(kind=kind if kind in _EVENTS else "step", step=step))  # type: ignore[arg-type]
-
-    def emit(self, event: Event) -> None:
-        """Tell an event to the listener."""
         if self.listener is not None:
-            self.listener(event)
+            told = kind if kind in _EVENTS else "step"
+            self.listener(Event(kind=told, step=step))  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from prompts import quoted
 from rag_pg.answer import AnswerContext, answer_question, find_strategy, register_strategy
 from rag_pg.answer.asker import Asker
 from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.question import Question, Verify, check_verify
+from rag_pg.answer.question import Question, Verify, check_choice
 from rag_pg.answer.tools import calculate, parse_calls
 from rag_pg.answer.trace import Trace
 from rag_pg.errors import (
@@ -420,7 +420,7 @@ def test_the_documents_own_text_is_not_verified() -> None:
 
 def test_an_unknown_check_is_refused() -> None:
     with pytest.raises(InvalidInput, match="use once or strict"):
-        check_verify("twice")
+        check_choice("verify", "twice", Verify)
 
 
 # --- self_ask ------------------------------------------------------------------------------------
