@@ -174,13 +174,13 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     belongs to the other: "the front motors spin clockwise" where the rear ones do."""
     claim, sentence = in_digits(claim), in_digits(sentence)
     parts = [part for part in _CLAUSE.split(sentence) if part.strip()]
-    said = [_tokens(part) for part in parts]
+    tokens = [_tokens(part) for part in parts]
     pairs = [_slots(one, other, sentence) for one, other in pairwise(parts)]
     return any(
         _is_mixed(clause, slots)
         for clause in _CLAUSE.split(claim)
         if not is_negated(clause)
-        and not any(all(_has(part, word) for word in _tokens(clause)) for part in said)
+        and not any(all(_has(part, word) for word in _tokens(clause)) for part in tokens)
         for slots in pairs
     )
 
