@@ -123,7 +123,8 @@ def ask(
     )
     words: dict[int, float] = dict(
         db.execute(
-            "SELECT chunk_id, score FROM rag._score_keyword(%s, %s, %s)", [key, text, list(uris)]
+            "SELECT chunk_id, score FROM rag._score_chunks(rag._prepare_keyword(%s, %s), %s)",
+            [key, text, list(uris)],
         )
     )
     fused = {

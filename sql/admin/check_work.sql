@@ -73,7 +73,7 @@ BEGIN
            format('%s; waiting jobs: %s', l.reason,
                   (SELECT count(*) FROM rag.jobs AS j
                    JOIN rag.spaces AS s ON s.collection_id = j.collection_id AND s.state = 'active'
-                   WHERE j.state = 'waiting' AND rag._provider_of(s.model) = l.provider)),
+                   WHERE j.state = 'waiting' AND split_part(s.model, ':', 1) = l.provider)),
            format('SELECT rag.set_budget(%L, requests_per_minute => %s, tokens_per_minute => %s, '
                'spend_cap => %s, '
                   'spend_period => %L, token_price => %s)', l.provider,

@@ -14,7 +14,9 @@ BEGIN
         IS NULL
                  ORDER BY c.collection_id;
     RETURN QUERY SELECT 'versions', c.collection_id FROM rag.collections AS c
-        WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
+        WHERE c.dropped_at IS NULL AND (
+            EXISTS (SELECT FROM rag.document_versions AS v WHERE v.collection_id = c.collection_id)
+            OR EXISTS (SELECT FROM rag.answer_log AS a WHERE a.collection_id = c.collection_id))
         ORDER BY c.collection_id;
     IF has_table_privilege('rag.live_queries', 'DELETE') THEN
         RETURN QUERY SELECT 'queries', c.collection_id FROM rag.collections AS c
@@ -137,7 +139,10 @@ BEGIN
     BEGIN
         CASE step
             WHEN 'leftovers' THEN
-                PERFORM rag._remove_requests();
+                -- An answer may be read later by its key.
+                DELETE FROM rag.worker_calls AS r
+                WHERE r.expires_at < clock_timestamp() - CASE WHEN r.arguments ? 'answer_key'
+                    THEN interval '1 hour' ELSE interval '1 minute' END;
                 DELETE FROM rag.usage AS u
                 WHERE u.day < (CURRENT_TIMESTAMP AT TIME ZONE 'UTC')::date - 400;
                 DELETE FROM rag.source_changes AS x

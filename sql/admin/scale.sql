@@ -56,17 +56,3 @@ $$;
 COMMENT ON FUNCTION rag._stored_as IS
 $$The relation that has the rows of a table or an index, with their size and statistics: itself, or
 on a node of Citus its one shard.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._analyze(of_table text)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    EXECUTE format('ANALYZE %s', rag._stored_as(format('rag.%I', of_table)::regclass));
-END
-$$;
-
-COMMENT ON FUNCTION rag._analyze IS
-$$ANALYZE a table of the schema where its rows are, within the transaction.$$;

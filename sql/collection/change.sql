@@ -55,29 +55,6 @@ $$Give a collection another version when this transaction commits, and for this 
 Called by whoever writes documents, chunks or vectors; one call in 64 also folds.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._language_version(of_language text)
-RETURNS bigint
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (
-        SELECT coalesce(bit_xor(hash_record_extended(
-                   ROW(of_language, m.maptokentype, m.mapseqno, d.dictnamespace, d.dictname,
-                       d.dicttemplate, d.dictinitoption), 0)), 0)
-        FROM pg_ts_config AS c
-        JOIN pg_namespace AS n ON n.oid = c.cfgnamespace
-        JOIN pg_ts_config_map AS m ON m.mapcfg = c.oid
-        JOIN pg_ts_dict AS d ON d.oid = m.mapdict
-        WHERE of_language IN (quote_ident(c.cfgname), format('%I.%I', n.nspname, c.cfgname)));
-END
-$$;
-
-COMMENT ON FUNCTION rag._language_version IS
-$$A hash of which dictionaries a text search configuration asks for which kinds of words. What
-stands in a dictionary's file is not a part of it.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._scoped_version(of_collection rag.collections)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -128,11 +105,19 @@ BEGIN
             WHERE s.collection_id = _collection.collection_id AND s.state = 'active')
          # (SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
             WHERE f.collection_id = _collection.collection_id)
-         # (SELECT coalesce(bit_xor(rag._language_version(l.language)), 0)
+         -- which dictionaries are asked for which kinds of words, not what stands in their files
+         # (SELECT coalesce(bit_xor(hash_record_extended(
+                ROW(l.language, m.maptokentype, m.mapseqno, d.dictnamespace, d.dictname,
+                    d.dicttemplate, d.dictinitoption), 0)), 0)
             FROM (SELECT _collection.language
                   UNION
                   SELECT k.language FROM rag.keyword_languages AS k
-                  WHERE k.collection_id = _collection.collection_id) AS l);
+                  WHERE k.collection_id = _collection.collection_id) AS l
+            JOIN pg_namespace AS n ON true
+            JOIN pg_ts_config AS c ON c.cfgnamespace = n.oid
+                AND l.language IN (quote_ident(c.cfgname), format('%I.%I', n.nspname, c.cfgname))
+            JOIN pg_ts_config_map AS m ON m.mapcfg = c.oid
+            JOIN pg_ts_dict AS d ON d.oid = m.mapdict);
 END
 $$;
 

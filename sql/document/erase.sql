@@ -370,7 +370,7 @@ BEGIN
     LOOP
         EXECUTE format('SELECT NOT EXISTS (SELECT FROM rag.%I)', _table.name) INTO _empty;
         IF NOT _empty THEN
-            PERFORM rag._analyze(_table.name);
+            EXECUTE format('ANALYZE %s', rag._stored_as(format('rag.%I', _table.name)::regclass));
         ELSIF current_setting('server_version_num')::integer >= 180000 THEN
             -- ANALYZE leaves those of an empty table as they were.
             EXECUTE 'SELECT pg_clear_attribute_stats(''rag'', s.tablename, s.attname, s.inherited) '

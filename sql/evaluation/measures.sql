@@ -50,18 +50,6 @@ COMMENT ON FUNCTION rag._recall IS
 $$The share of what is relevant that was found within depth; NULL when nothing is relevant.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._reciprocal_rank(
-    grades double precision[], ranks integer[], depth integer)
-RETURNS double precision
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN rag._relevant_count(grades) > 0 THEN coalesce(
-    (SELECT 1.0::double precision / min(j.rank) FROM unnest(grades, ranks) AS j (grade, rank)
-     WHERE j.grade > 0 AND j.rank <= depth), 0) END;
-
-COMMENT ON FUNCTION rag._reciprocal_rank IS
-$$1 / the first relevant rank within depth, 0 without one; NULL when nothing is relevant.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._precision(ranked_grades double precision[], depth integer)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -71,30 +59,6 @@ COMMENT ON FUNCTION rag._precision IS
 $$The share of the first ranks that is relevant; ranks that are missing count as not relevant.
 
 ranked_grades: the grade of each rank, 0 where nothing relevant stands.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._average_precision(
-    grades double precision[], ranks integer[], ranked_grades double precision[], depth integer)
-RETURNS double precision
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT coalesce(sum(CASE WHEN j.rank <= depth
-            THEN rag._precision(ranked_grades, j.rank) END), 0) / nullif(count(*), 0)
-        FROM unnest(grades, ranks) AS j (grade, rank) WHERE j.grade > 0);
-
-COMMENT ON FUNCTION rag._average_precision IS
-$$The precision at each judgement's rank within depth, averaged over all that is relevant; NULL when
-nothing is relevant. Its mean over questions is MAP.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._context_precision(ranked_grades double precision[], depth integer)
-RETURNS double precision
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT coalesce(avg(rag._precision(ranked_grades, r.rank::integer)), 0)
-        FROM unnest(ranked_grades[1:depth]) WITH ORDINALITY AS r (grade, rank) WHERE r.grade > 0);
-
-COMMENT ON FUNCTION rag._context_precision IS
-$$The precision at each relevant rank within depth, averaged over those ranks; 0 without one. 1 when
-all that is relevant stands before all that is not. Source: Ragas, context precision.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._answer_words(answer text)

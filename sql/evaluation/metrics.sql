@@ -14,21 +14,30 @@ BEGIN
     SELECT e.query_id, e.category, m.metric,
            CASE WHEN e.error IS NOT NULL AND NOT rag._is_cost_metric(m.metric) THEN 0
                ELSE m.value END
-    FROM rag.eval_results AS e,
-        LATERAL (SELECT rag._relevant_count(e.judgement_grades) > 0 AS relevant) AS j,
+    FROM rag.eval_results AS e
+        LEFT JOIN LATERAL (  -- no row when nothing is relevant
+            SELECT count(*) > 0 AS relevant,
+                   coalesce(1.0::double precision / min(g.rank) FILTER (WHERE g.rank <= k), 0)
+                       AS reciprocal_rank,
+                   coalesce(sum(rag._precision(e.grades, g.rank)) FILTER (WHERE g.rank <= k), 0)
+                       / count(*) AS average_precision
+            FROM unnest(e.judgement_grades, e.judgement_ranks) AS g (grade, rank)
+            WHERE g.grade > 0
+            HAVING count(*) > 0
+        ) AS j ON true,
         LATERAL (VALUES
-            ('recall', CASE WHEN j.relevant
-                THEN rag._recall(e.judgement_grades, e.judgement_ranks, k) END),
+            ('recall', rag._recall(e.judgement_grades, e.judgement_ranks, k)),
             ('precision', CASE WHEN j.relevant THEN rag._precision(e.grades, k) END),
-            ('hit_rate', CASE WHEN j.relevant
-                THEN (rag._recall(e.judgement_grades, e.judgement_ranks, k) > 0)::integer END),
-            ('mrr', rag._reciprocal_rank(e.judgement_grades, e.judgement_ranks, k)),
-            ('map', rag._average_precision(e.judgement_grades, e.judgement_ranks, e.grades, k)),
+            ('hit_rate', (rag._recall(e.judgement_grades, e.judgement_ranks, k) > 0)::integer),
+            ('mrr', j.reciprocal_rank),
+            ('map', j.average_precision),
             ('ndcg', rag._ndcg(e.judgement_grades, e.judgement_ranks, k)),
-            ('context_precision', CASE WHEN j.relevant
-                THEN rag._context_precision(e.grades, k) END),
-            ('context_recall', CASE WHEN j.relevant THEN rag._recall(e.judgement_grades,
-                e.judgement_ranks, greatest(cardinality(e.grades), 1)) END),
+            ('context_precision', CASE WHEN j.relevant THEN (
+                SELECT coalesce(avg(rag._precision(e.grades, r.rank::integer)), 0)
+                FROM unnest(e.grades[1:k]) WITH ORDINALITY AS r (grade, rank)
+                WHERE r.grade > 0) END),
+            ('context_recall', rag._recall(e.judgement_grades, e.judgement_ranks,
+                greatest(cardinality(e.grades), 1))),
             ('assertion_pass_rate', (SELECT avg((a.value::boolean)::integer)
                 FROM jsonb_each_text(e.assertions) AS a)),
             ('citation_recall', e.supported_statements::double precision

@@ -3,35 +3,6 @@
 -- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by
 -- the indexes made for it.
 
-CREATE OR REPLACE FUNCTION rag._expire_leases()
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET enable_seqscan = off
-AS $$
-DECLARE
-    _now timestamptz := clock_timestamp();
-    _job rag.jobs;
-BEGIN
-    FOR _job IN
-        SELECT x.* FROM rag.jobs AS x
-        WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND x.attempts >= x.max_attempts
-        FOR UPDATE SKIP LOCKED
-    LOOP
-        _job.errors := rag._add_error(_job.errors, _job.attempts, format(
-            'worker %s did not finish before its lease expired', coalesce(_job.worker, '?')));
-        UPDATE rag.jobs AS j
-        SET state = 'dead', lease = NULL, lease_expires_at = NULL, errors = _job.errors
-        WHERE j.job_id = _job.job_id;
-    END LOOP;
-END
-$$;
-
-COMMENT ON FUNCTION rag._expire_leases IS
-$$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills
-them.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1,
                                          lease_seconds double precision DEFAULT 60,
                                          collections text[] DEFAULT NULL,
@@ -46,6 +17,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
+    _job rag.jobs;
     _open integer[];
     _ingesting integer[];
     _throttled integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
@@ -62,7 +34,19 @@ DECLARE
 BEGIN
     PERFORM rag._check_range('job_limit', job_limit, 1, 1000, 'RG001');
     PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
-    PERFORM rag._expire_leases();
+    -- One that was lost by its workers as often as its max_attempts is dead: it may be what kills
+    -- them.
+    FOR _job IN
+        SELECT x.* FROM rag.jobs AS x
+        WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND x.attempts >= x.max_attempts
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        UPDATE rag.jobs AS j
+        SET state = 'dead', lease = NULL, lease_expires_at = NULL,
+            errors = rag._add_error(_job.errors, _job.attempts, format(
+                'worker %s did not finish before its lease expired', coalesce(_job.worker, '?')))
+        WHERE j.job_id = _job.job_id;
+    END LOOP;
     _open := ARRAY(
         SELECT c.collection_id FROM rag.collections AS c
         WHERE c.dropped_at IS NULL

@@ -121,7 +121,8 @@ BEGIN
             EXECUTE regexp_replace(_statements[_position], '^CREATE INDEX CONCURRENTLY',
                 'CREATE INDEX');
         END IF;
-        PERFORM rag._analyze(_tables[_position] || '_' || _id);
+        EXECUTE format('ANALYZE %s', rag._stored_as(
+            format('rag.%I', _tables[_position] || '_' || _id)::regclass));
     END LOOP;
 END
 $$;

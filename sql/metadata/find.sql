@@ -19,21 +19,6 @@ In the locale C lower() knows ASCII alone, so letters are listed; those with a s
 Outside of UTF8 accents stay.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._trigrams(folded text)
-RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(
-    SELECT DISTINCT substr(w.padded, g.first, 3)
-    FROM (SELECT '  ' || s.word || ' ' AS padded FROM string_to_table(folded, ' ') AS s (word)
-          WHERE s.word <> '') AS w,
-    LATERAL generate_series(1, length(w.padded) - 2) AS g (first)
-    ORDER BY 1);
-
-COMMENT ON FUNCTION rag._trigrams IS
-$$The groups of three characters in the words of a folded text, two spaces before each word and one
-behind it, as in extension pg_trgm.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._similarity_sql(query text)
 RETURNS text
 LANGUAGE plpgsql STABLE
@@ -42,7 +27,11 @@ AS $$
 DECLARE
     _folded text := rag._fold_text(query);
     _words text[] := ARRAY(SELECT DISTINCT w FROM string_to_table(_folded, ' ') AS w WHERE w <> '');
-    _trigrams text[] := rag._trigrams(_folded);
+    -- as in extension pg_trgm: two spaces before each word and one behind it
+    _trigrams text[] := ARRAY(
+        SELECT DISTINCT substr('  ' || w || ' ', g, 3)
+        FROM unnest(_words) AS w, generate_series(1, length(w) + 1) AS g
+        ORDER BY 1);
 BEGIN
     IF _folded = '' THEN
         RETURN format('CASE WHEN t.raw = %1$L THEN 1.0 WHEN strpos(t.raw, %1$L) > 0 THEN 0.6 END',

@@ -226,8 +226,8 @@ BEGIN
 
     IF _request.query_text IS NOT NULL THEN
         SELECT s.score INTO _score
-            FROM rag._score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id],
-                _request.typo_tolerance) AS s;
+            FROM rag._score_chunks(rag._prepare_keyword(_key, _request.query_text,
+                _request.typo_tolerance), ARRAY[why_not.chunk_id]) AS s;
         SELECT string_agg(quote_literal(e.term), ', ') INTO _matched
         FROM rag._explain_keyword(why_not.collection, _request.query_text,
             chunk_ids => ARRAY[why_not.chunk_id],

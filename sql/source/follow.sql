@@ -9,11 +9,23 @@ AS $$
 DECLARE
     _collection text := (SELECT c.name FROM rag.collections AS c
         WHERE c.collection_id = of_source.collection_id);
+    _sql record := rag._source_sql(relation, of_source.definition);
     _row record;
     _uri text;
     _id uuid;
 BEGIN
-    FOR _row IN SELECT r.* FROM rag._read_source(relation, of_source.definition, keys) AS r LOOP
+    -- content is NULL where there is none: the row is gone, the condition is not met, or its content
+    -- columns are all NULL or empty. A key that equals a row's and is written otherwise (1.0 and
+    -- 1.00) is not that row's: its document goes, and the row has one under the key as it is now.
+    FOR _row IN EXECUTE format(
+        'SELECT _rag.key AS row_key, r.title, nullif(r.content, '''') AS content, r.metadata,
+             r.language
+         FROM jsonb_array_elements($1) AS _rag (key)
+         LEFT JOIN LATERAL (SELECT %s FROM %s AS t WHERE %s AND %s = _rag.key AND %s OFFSET 0) AS '
+             'r ON true',
+        _sql.row_sql, rag._table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
+        USING keys
+    LOOP
         _uri := rag._source_uri(of_source.definition, _row.row_key);
         IF _row.content IS NULL THEN
             DELETE FROM rag.source_documents AS d

@@ -187,31 +187,6 @@ DELETE note the keys of source $1, UPDATE gives the keys of rows of which someth
 changed, ANY those of all rows of an update; the columns these name; and rag._note_version()).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._read_source(relation oid, definition jsonb, keys jsonb)
-RETURNS TABLE (row_key jsonb, title text, content text, metadata jsonb, language text)
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _sql record := rag._source_sql(relation, definition);
-BEGIN
-    RETURN QUERY EXECUTE format(
-        'SELECT _rag.key, r.title, nullif(r.content, ''''), r.metadata, r.language
-         FROM jsonb_array_elements($1) AS _rag (key)
-         LEFT JOIN LATERAL (SELECT %s FROM %s AS t WHERE %s AND %s = _rag.key AND %s OFFSET 0) AS '
-             'r ON true',
-        _sql.row_sql, rag._table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
-    USING keys;
-END
-$$;
-
-COMMENT ON FUNCTION rag._read_source IS
-$$The rows of these keys as documents. content is NULL where there is none: the row is gone, the
-condition is not met, or its content columns are all NULL or empty. A key that equals a row's and is
-written otherwise (1.0 and 1.00) is not that row's: its document goes, and the row has one under the
-key as it is written now.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._source_uri(definition jsonb, row_key jsonb)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE

@@ -1,33 +1,5 @@
 -- Whose the documents of a shared collection are, and who of the tenant may read them.
 
-CREATE OR REPLACE FUNCTION rag._access_list(of_tenant text, groups text[])
-RETURNS text[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _tenants CONSTANT text[] := rag.visible_tenants();
-BEGIN
-    IF coalesce(of_tenant, '-') NOT IN ('', '*') OR _tenants <> '{*}' THEN
-        IF _tenants <> '{*}' AND coalesce(of_tenant = ANY (_tenants), false) IS FALSE THEN
-            -- the same for one that is there and one that is not
-            RAISE EXCEPTION 'there is no tenant %',
-                coalesce(quote_literal(left(of_tenant, 200)), 'NULL')
-            USING ERRCODE = 'RG002', HINT = 'tenants here: ' || array_to_string(_tenants, ', ');
-        END IF;
-        PERFORM rag._require_tenant(of_tenant);
-    END IF;
-    PERFORM rag._check_tenant_name(g.name, 'group') FROM unnest(groups) AS g (name);
-    RETURN CASE WHEN groups IS NOT NULL THEN ARRAY(
-        SELECT DISTINCT of_tenant || '/' || g.name FROM unnest(groups) AS g (name) ORDER BY 1) END;
-END
-$$;
-
-COMMENT ON FUNCTION rag._access_list IS
-$$The access list of documents of a tenant, as it is stored; errors RG001 for a name that is none
-and RG002 for a tenant that the session does not see.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._may_change(document rag.documents)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
@@ -84,9 +56,23 @@ AS $$
 DECLARE
     _collection CONSTANT rag.collections := rag._require_collection(set_access.collection);
     _id CONSTANT integer := _collection.collection_id;
-    _list CONSTANT text[] := rag._access_list(set_access.tenant, set_access.groups);
+    _tenants CONSTANT text[] := rag.visible_tenants();
+    _list text[];
     _document_ids uuid[];
 BEGIN
+    IF coalesce(set_access.tenant, '-') NOT IN ('', '*') OR _tenants <> '{*}' THEN
+        IF _tenants <> '{*}' AND coalesce(set_access.tenant = ANY (_tenants), false) IS FALSE THEN
+            -- the same for one that is there and one that is not
+            RAISE EXCEPTION 'there is no tenant %',
+                coalesce(quote_literal(left(set_access.tenant, 200)), 'NULL')
+            USING ERRCODE = 'RG002', HINT = 'tenants here: ' || array_to_string(_tenants, ', ');
+        END IF;
+        PERFORM rag._require_tenant(set_access.tenant);
+    END IF;
+    PERFORM rag._check_tenant_name(g.name, 'group') FROM unnest(set_access.groups) AS g (name);
+    _list := CASE WHEN set_access.groups IS NOT NULL THEN ARRAY(
+        SELECT DISTINCT set_access.tenant || '/' || g.name
+        FROM unnest(set_access.groups) AS g (name) ORDER BY 1) END;
     IF num_nonnulls(set_access.uris, set_access.metadata_filter) <> 1 THEN
         RAISE EXCEPTION 'neither or both of uris and metadata_filter were given'
         USING ERRCODE = 'RG001', HINT = 'say which documents: their uris, or a filter of metadata';

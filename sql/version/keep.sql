@@ -184,20 +184,3 @@ $$;
 COMMENT ON FUNCTION rag._keeps_version IS
 $$Whether the text of a version of a document is there: the current one, that of its chunks, or one
 that is kept.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._has_history(collection_id integer)
-RETURNS boolean
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN EXISTS (SELECT FROM rag.document_versions AS v WHERE v.collection_id =
-        _has_history.collection_id)
-        OR EXISTS (SELECT FROM rag.answer_log AS a WHERE a.collection_id =
-            _has_history.collection_id);
-END
-$$;
-
-COMMENT ON FUNCTION rag._has_history IS
-$$Whether a collection has earlier versions or logged answers.$$;

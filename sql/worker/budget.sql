@@ -1,14 +1,5 @@
 -- Budgets: what all workers together may ask of a provider of models.
 
-CREATE OR REPLACE FUNCTION rag._provider_of(model text)
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN split_part(model, ':', 1);
-
-COMMENT ON FUNCTION rag._provider_of IS
-$$Whose budget a model is charged to: its name up to the first colon, e.g. gemini.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._current_budget(stored rag.budgets, at timestamptz)
 RETURNS rag.budgets
 LANGUAGE plpgsql STABLE
@@ -251,7 +242,7 @@ BEGIN
     RETURN QUERY
     SELECT s.collection_id, s.space_id, s.state = 'active', c.wait_seconds, c.reason
     FROM rag.budgets AS b
-    JOIN rag.spaces AS s ON s.dropped_at IS NULL AND rag._provider_of(s.model) = b.provider,
+    JOIN rag.spaces AS s ON s.dropped_at IS NULL AND split_part(s.model, ':', 1) = b.provider,
     LATERAL rag._check_budget(ROW(b.*)::rag.budgets, 1, 1, clock_timestamp()) AS c
     WHERE c.wait_seconds > 0;
 END

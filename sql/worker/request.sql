@@ -187,26 +187,3 @@ $$What became of a question that rag.request_answer left.
 is not there (any more).
 Circle: application, Requests.
 SELECT rag.answer_of('6a1c1c1e-0000-4000-8000-000000000001')$$;
-
-
-CREATE OR REPLACE FUNCTION rag._remove_requests()
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _removed integer;
-    _an_hour_ago CONSTANT timestamptz := clock_timestamp() - interval '1 hour';
-    _a_minute_ago CONSTANT timestamptz := clock_timestamp() - interval '1 minute';
-BEGIN
-    DELETE FROM rag.worker_calls AS r
-    WHERE r.expires_at < CASE WHEN r.arguments ? 'answer_key' THEN _an_hour_ago
-                              ELSE _a_minute_ago END;
-    GET DIAGNOSTICS _removed = ROW_COUNT;
-    RETURN _removed;
-END
-$$;
-
-COMMENT ON FUNCTION rag._remove_requests IS
-$$Remove requests that expired a minute ago and nobody read, or an hour ago where the answer may be
-read later. Returns how many.$$;

@@ -203,7 +203,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "match_terms": ("rag.match_terms('own', 'alpha w7', ARRAY['alpha'])",),
     "_mistaken_keys": ("rag._mistaken_keys('{titel}', '{title}')",),
     "_find_language": ("rag._find_language('english')",),
-    "_score_keyword": (f"rag._score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
+    "_score_chunks": (
+        f"rag._score_chunks(rag._prepare_keyword(1, 'alpha w7'), ARRAY[{ONE_CHUNK}])",
+    ),
     "_boost": (
         """rag._boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0],
         '[{"recency": "day", "half_life": "1 day"}]')""",

@@ -283,10 +283,11 @@ def test_a_question_that_fails_says_why(filled: Rag, connection: Connection) -> 
     ):
         found = read(connection, key)
         assert found["state"] == "failed" and message in found["error"]
-    connection.execute("SELECT rag._remove_requests()")
+    connection.execute("SELECT rag.maintain_step('leftovers')")
     assert read(connection, late)["state"] == "failed"  # it may be read for an hour
     connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '61 minutes'")
-    assert connection.execute("SELECT rag._remove_requests()").fetchone() == (3,)
+    connection.execute("SELECT rag.maintain_step('leftovers')")
+    assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
     with pytest.raises(psycopg.Error, match="there is no request"):
         read(connection, late)
 

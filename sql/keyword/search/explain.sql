@@ -1,30 +1,5 @@
 -- Exact scores of given chunks, and where they come from.
 
-CREATE OR REPLACE FUNCTION rag._score_keyword(
-    collection_id integer, query_text text, chunk_keys bigint[],
-    typo_tolerance boolean DEFAULT true
-)
-RETURNS SETOF rag.scored_chunk
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _q rag.keyword_query := rag._prepare_keyword(_score_keyword.collection_id, query_text,
-        typo_tolerance);
-BEGIN
-    IF _q.lexemes IS NOT NULL THEN
-        RETURN QUERY
-        SELECT s.chunk_id, s.score
-        FROM rag._score_chunks(_q, chunk_keys) AS s;
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._score_keyword IS
-$$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left
-out. typo_tolerance: as in rag.search.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._explain_keyword(
     collection text, query_text text, result_limit integer DEFAULT 10,
         metadata_filter jsonb DEFAULT '{}',

@@ -166,37 +166,6 @@ ordinary there may still lack one. spelling: a word of that lexeme. mistyped: th
 word of the query, of which unknown_lexeme is a lexeme.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._match_fuzzy(query rag.keyword_query, condition tsquery)
-RETURNS tsquery
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _condition tsquery := condition;
-    _words record;
-BEGIN
-    FOR _words IN
-        SELECT w.unknown_lexeme::tsquery AS unknown,
-            string_agg(f.term_query::text, ' | ')::tsquery AS instead
-        FROM unnest(query.mistyped, query.term_queries) AS f (mistyped, term_query)
-        CROSS JOIN rag._query_languages(query.collection_id) AS k
-        CROSS JOIN LATERAL (
-            SELECT DISTINCT rag._quoted_lexeme(u.lexeme) AS unknown_lexeme
-            FROM unnest(tsvector_to_array(
-                rag._words(k.language, f.mistyped, k.lexer))) AS u (lexeme)
-        ) AS w
-        GROUP BY w.unknown_lexeme
-    LOOP
-        _condition := ts_rewrite(_condition, _words.unknown, _words.instead);
-    END LOOP;
-    RETURN _condition;
-END
-$$;
-
-COMMENT ON FUNCTION rag._match_fuzzy IS
-$$The condition of match all or web with what is searched for instead of mistyped words.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._sees_all_chunks()
 RETURNS boolean
 LANGUAGE plpgsql STABLE

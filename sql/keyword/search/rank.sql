@@ -88,20 +88,6 @@ bisection from `highest`: where a first scan may cut. scores: of the segment
 (rag._block_scores).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._factor_sum(query rag.keyword_query)
-RETURNS double precision
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT sum(f.factor) FROM unnest(query.factors) AS f (factor));
-END
-$$;
-
-COMMENT ON FUNCTION rag._factor_sum IS
-$$A score that no chunk can reach: every lexeme's factor, as if it occurred infinitely often.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._strong_terms(query rag.keyword_query, allowance double precision)
 RETURNS rag.keyword_query
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -224,7 +210,8 @@ BEGIN
         -- The commonest lexemes weigh least and are dearest to add up: what makes up 12 % of a good
         -- score at most is only allowed for.
         _strong := rag._strong_terms(query, 0.12 * greatest(_bar, _cut / 1000));
-        _slack := _lists.slack + rag._factor_sum(query) - rag._factor_sum(_strong);
+        _slack := _lists.slack + coalesce((SELECT sum(f.factor) FROM unnest(
+            query.factors[cardinality(_strong.factors) + 1:]) AS f (factor)), 0);
         _cut := _cut - 1000 * (_slack - _lists.slack);
         IF cardinality(_strong.lexemes) < cardinality(query.lexemes) THEN
             _first_scores := NULL;
@@ -272,6 +259,7 @@ AS $$
 DECLARE
     _condition text := filter_sql;
     _matching tsquery;
+    _words record;
     _required text[] := '{}';
     _share double precision := 1;
     _listed rag.scored_chunk[];
@@ -287,7 +275,20 @@ BEGIN
     IF match <> 'any' THEN
         _matching := rag._match_query(query.collection_id, query_text, match);
         IF match <> 'phrase' AND num_nonnulls(VARIADIC query.mistyped) > 0 THEN
-            _matching := rag._match_fuzzy(query, _matching);
+            FOR _words IN  -- what is searched for instead of mistyped words
+                SELECT w.unknown_lexeme::tsquery AS unknown,
+                    string_agg(f.term_query::text, ' | ')::tsquery AS instead
+                FROM unnest(query.mistyped, query.term_queries) AS f (mistyped, term_query)
+                CROSS JOIN rag._query_languages(query.collection_id) AS k
+                CROSS JOIN LATERAL (
+                    SELECT DISTINCT rag._quoted_lexeme(u.lexeme) AS unknown_lexeme
+                    FROM unnest(tsvector_to_array(
+                        rag._words(k.language, f.mistyped, k.lexer))) AS u (lexeme)
+                ) AS w
+                GROUP BY w.unknown_lexeme
+            LOOP
+                _matching := ts_rewrite(_matching, _words.unknown, _words.instead);
+            END LOOP;
         END IF;
         _required := rag._required_words(query.lexemes, _matching);
         IF numnode(_matching) = 0 OR _required IS NULL THEN

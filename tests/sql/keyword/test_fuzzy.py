@@ -150,8 +150,9 @@ def test_contributions_tell_the_weight_and_add_up(filled: Connection) -> None:
         assert contribution == pytest.approx(weight * idf * tf / (tf + 1.2 * norm), abs=1e-9)
     assert rows[0][-1] == pytest.approx(rows[0][-2] + rows[1][-2], abs=1e-12)
     scores = filled.execute(
-        """SELECT s.score FROM rag.collections AS c, rag._score_keyword(c.collection_id, 'red fsih',
-               ARRAY(SELECT chunk_id FROM rag.chunks)) AS s ORDER BY 1 DESC"""
+        """SELECT s.score FROM rag.collections AS c,
+               rag._score_chunks(rag._prepare_keyword(c.collection_id, 'red fsih'),
+                   ARRAY(SELECT chunk_id FROM rag.chunks)) AS s ORDER BY 1 DESC"""
     ).fetchall()
     assert scores == [(rows[0][-1],), (rows[2][-1],)]
 

@@ -37,7 +37,7 @@ def differences(connection: Connection, name: str, query: str) -> list[object]:
     for half in (None, 1):
         truth = connection.execute(
             """SELECT s.chunk_id, s.score
-               FROM rag._score_keyword(%(key)s, %(query)s, ARRAY(
+               FROM rag._score_chunks(rag._prepare_keyword(%(key)s, %(query)s), ARRAY(
                    SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = %(key)s
                    AND (%(half)s::integer IS NULL OR (c.metadata ->> 'half')::integer = %(half)s)))
                        AS s
