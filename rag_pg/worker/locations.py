@@ -66,7 +66,7 @@ class LocationSyncer(Loop):
     def _take(self) -> TakenLocation | None:
         return self.database.row(
             TakenLocation,
-            "take_location",
+            "_take_location",
             worker_name=self.name,
             prefixes=self._prefixes,
             collections=self._collections,
@@ -96,7 +96,7 @@ class LocationSyncer(Loop):
             log.warning("location %d of %s: %s", taken.location_id, taken.collection_name, error)
         self.database.value(
             bool,
-            "finish_location",
+            "_finish_location",
             location_id=taken.location_id,
             worker_name=self.name,
             sync_result=result,
@@ -113,7 +113,7 @@ class LocationSyncer(Loop):
                 try:
                     self.database.value(
                         bool,
-                        "extend_location",
+                        "_extend_location",
                         location_id=location_id,
                         worker_name=self.name,
                         lease_seconds=self._lease_seconds,

@@ -117,11 +117,7 @@ DECLARE
     kinds CONSTANT text[] :=
         '{reader,writer,worker,evaluator,source_owner,source_writer}';
 BEGIN
-    IF NOT pg_has_role((SELECT c.relowner FROM pg_class AS c
-        WHERE c.oid = 'rag.collections'::regclass), 'USAGE') THEN
-        RAISE EXCEPTION 'permission denied: % does not own the tables of schema rag', current_user
-        USING ERRCODE = '42501', HINT = 'call it as their owner';
-    END IF;
+    PERFORM rag._require_owner('say who has access');
     IF access <> ALL (kinds) THEN
         RAISE EXCEPTION 'access % is unknown', quote_literal(access)
         USING ERRCODE = 'RG001', HINT = 'use one of ' || array_to_string(kinds, ', ');

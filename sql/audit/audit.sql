@@ -65,24 +65,6 @@ $$All chunks that the caller may read, or, of more than sample_size, so many of 
 by their ids.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_sample_size(sample_size integer, max_tokens integer)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF sample_size IS NULL OR sample_size NOT BETWEEN 10 AND 100000 OR max_tokens < 1 THEN
-        RAISE EXCEPTION 'sample size is %, max_tokens is %', coalesce(sample_size::text, 'NULL'),
-            coalesce(max_tokens::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 10 to 100000, and 1 or more';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_sample_size IS
-$$Error RG004 where the arguments of an audit are out of range.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.audit(
     collection text,
     set_name text DEFAULT NULL,
@@ -106,7 +88,8 @@ DECLARE
         '_audit_metadata($1)', '_audit_keywords($1, $2)', '_audit_vectors($1, $2)',
         '_audit_similar($1, $2)'];
 BEGIN
-    PERFORM rag._check_sample_size(sample_size, max_tokens);
+    PERFORM rag._check_range('sample_size', sample_size, 10, 100000),
+        rag._check_range('max_tokens', coalesce(max_tokens, 1), 1, NULL);
     IF set_name IS NOT NULL THEN
         PERFORM rag._require_eval_set(set_name);
         _checks := _checks || '_audit_failures($7, $8)'::text;
@@ -168,7 +151,8 @@ DECLARE
     _names text[];
     _complete boolean;
 BEGIN
-    PERFORM rag._check_sample_size(sample_size, coalesce(max_tokens, 0));
+    PERFORM rag._check_range('sample_size', sample_size, 10, 100000),
+        rag._check_range('max_tokens', max_tokens, 1, NULL);
     BEGIN
         _parts := parse_ident(table_name);
     EXCEPTION WHEN invalid_parameter_value THEN

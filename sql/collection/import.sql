@@ -127,35 +127,6 @@ Error RG012 where there is a collection of that name, RG002 for a tenant that th
 Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._import_rows(into_table text, of_rows jsonb)
-RETURNS text[]
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _keys CONSTANT text[] := ARRAY(SELECT jsonb_object_keys(of_rows -> 0));
-    _columns CONSTANT text[] := ARRAY(
-        SELECT a.attname::text FROM pg_attribute AS a
-        WHERE a.attrelid = format('rag.%I', into_table)::regclass AND a.attnum > 0
-            AND NOT a.attisdropped AND a.attname::text = ANY (_keys));
-    _list CONSTANT text := (SELECT string_agg(quote_ident(c.name), ', ')
-        FROM unnest(_columns) AS c (name));
-BEGIN
-    IF _list IS NOT NULL THEN
-        EXECUTE format('INSERT INTO rag.%1$I (%2$s) SELECT %2$s '
-            'FROM jsonb_populate_recordset(NULL::rag.%1$I, $1) AS r', into_table, _list)
-        USING of_rows;
-    END IF;
-    RETURN ARRAY(SELECT k.key FROM unnest(_keys) AS k (key) WHERE k.key <> ALL (_columns));
-END
-$$;
-
-COMMENT ON FUNCTION rag._import_rows IS
-$$Store rows under the columns that the table has here, and return the names of those that it has
-not; columns that the rows have not get their defaults. So a folder of an earlier or later release
-is read.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._import_file(name text, export_id text, file_number integer,
     kind text, of_rows jsonb, of_chunks jsonb, vector_chunks bigint[], vector_spaces integer[],
     vectors {vector}.halfvec[])
@@ -168,7 +139,9 @@ AS $$
 DECLARE
     _half record;
     _id integer;
+    _table CONSTANT text := CASE kind WHEN 'versions' THEN 'document_versions' ELSE kind END;
     _rows jsonb;
+    _columns text[];
     _chunks bigint[];
     _left_out text[];
     _space record;
@@ -184,9 +157,20 @@ BEGIN
         rag.document_id(_import_file.name, r.value ->> 'uri')))
     INTO _rows
     FROM jsonb_array_elements(of_rows) AS r;
-    _left_out := rag._import_rows(CASE kind WHEN 'versions' THEN 'document_versions' ELSE kind END,
-        CASE kind WHEN 'originals' THEN (SELECT jsonb_agg(r.value - 'uri')
-            FROM jsonb_array_elements(_rows) AS r) ELSE _rows END);
+    -- Under the columns that the table has here; columns that the rows have not get their defaults.
+    -- So a folder of an earlier or later release is read.
+    _columns := ARRAY(
+        SELECT a.attname::text FROM pg_attribute AS a
+        WHERE a.attrelid = format('rag.%I', _table)::regclass AND a.attnum > 0
+            AND NOT a.attisdropped AND _rows -> 0 ? a.attname::text);
+    IF _columns <> '{}' THEN
+        EXECUTE format('INSERT INTO rag.%1$I (%2$s) SELECT %2$s '
+            'FROM jsonb_populate_recordset(NULL::rag.%1$I, $1) AS r', _table,
+            (SELECT string_agg(quote_ident(c.name), ', ') FROM unnest(_columns) AS c (name)))
+        USING _rows;
+    END IF;
+    _left_out := ARRAY(SELECT k.key FROM jsonb_object_keys(_rows -> 0) AS k (key)
+        WHERE k.key <> ALL (_columns) AND NOT (kind = 'originals' AND k.key = 'uri'));
     WITH given AS MATERIALIZED (
         SELECT c.*, d.document_id AS new_document, d.title, d.tenant AS of_tenant, d.acl AS of_acl
         FROM jsonb_populate_recordset(NULL::rag.chunks, of_chunks) AS c

@@ -107,49 +107,6 @@ COMMENT ON FUNCTION rag._remove_part IS
 $$Empty a partition, drop an empty one, or drop an index; false where that cannot be had now.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_dropped()
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _parts text[] := ARRAY(SELECT p.part FROM rag._dropped_parts() AS p);
-    _space rag.spaces;
-    _id integer;
-    _forgotten integer := 0;
-BEGIN
-    FOR _space IN
-        SELECT s.* FROM rag.spaces AS s
-        WHERE s.dropped_at IS NOT NULL AND 'embeddings_' || s.space_id <> ALL (_parts)
-        FOR UPDATE SKIP LOCKED
-    LOOP
-        PERFORM rag._forget_jobs(_space.collection_id, _space.space_id);
-        DELETE FROM rag.spaces AS s WHERE s.space_id = _space.space_id;
-    END LOOP;
-    FOR _id IN
-        SELECT c.collection_id FROM rag.collections AS c
-        WHERE c.dropped_at IS NOT NULL AND NOT _parts && (ARRAY(
-            SELECT t.parent || '_' || c.collection_id
-            FROM unnest(rag._collection_tables()) AS t (parent)
-            UNION ALL
-            SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
-            WHERE s.collection_id = c.collection_id))
-        FOR UPDATE SKIP LOCKED
-    LOOP
-        DELETE FROM rag.spaces AS s WHERE s.collection_id = _id;
-        PERFORM rag._clear_keyword(_id), rag._forget_collection(_id);
-        DELETE FROM rag.collections AS c WHERE c.collection_id = _id;
-        _forgotten := _forgotten + 1;
-    END LOOP;
-    RETURN _forgotten;
-END
-$$;
-
-COMMENT ON FUNCTION rag._forget_dropped IS
-$$Delete the rows of dropped spaces and collections whose partitions are gone. Returns how many
-collections.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._await_standbys(seconds double precision)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
@@ -189,6 +146,9 @@ AS $$
 DECLARE
     _part record;
     _busy text[] := '{}';  -- parents that somebody is reading: none of their partitions can go
+    _parts text[];
+    _space rag.spaces;
+    _id integer;
     _removed integer := 0;
     _patience text := current_setting('lock_timeout');
 BEGIN
@@ -204,9 +164,31 @@ BEGIN
         END IF;
         _busy := _busy || _part.parent;
     END LOOP;
-    IF rag._forget_dropped() > 0 THEN
+    -- The rows of what has no partition any more.
+    _parts := ARRAY(SELECT p.part FROM rag._dropped_parts() AS p);
+    FOR _space IN
+        SELECT s.* FROM rag.spaces AS s
+        WHERE s.dropped_at IS NOT NULL AND 'embeddings_' || s.space_id <> ALL (_parts)
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        PERFORM rag._forget_jobs(_space.collection_id, _space.space_id);
+        DELETE FROM rag.spaces AS s WHERE s.space_id = _space.space_id;
+    END LOOP;
+    FOR _id IN
+        SELECT c.collection_id FROM rag.collections AS c
+        WHERE c.dropped_at IS NOT NULL AND NOT _parts && (ARRAY(
+            SELECT t.parent || '_' || c.collection_id
+            FROM unnest(rag._collection_tables()) AS t (parent)
+            UNION ALL
+            SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
+            WHERE s.collection_id = c.collection_id))
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        DELETE FROM rag.spaces AS s WHERE s.collection_id = _id;
+        PERFORM rag._clear_keyword(_id), rag._forget_collection(_id);
+        DELETE FROM rag.collections AS c WHERE c.collection_id = _id;
         _removed := 1;
-    END IF;
+    END LOOP;
     PERFORM set_config('lock_timeout', _patience, true);
     RETURN _removed;
 END

@@ -412,11 +412,7 @@ BEGIN
         RAISE EXCEPTION 'neither or both of uri and metadata_filter were given'
         USING ERRCODE = 'RG001', HINT = 'say which documents: one uri, or a filter of metadata';
     END IF;
-    IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r
-        WHERE r.oid = 'rag.documents'::regclass), 'USAGE') THEN
-        RAISE EXCEPTION 'permission denied: % does not own the tables of schema rag', current_user
-        USING ERRCODE = '42501', HINT = 'erase as their owner';
-    END IF;
+    PERFORM rag._require_owner('erase');
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'rag.erase runs in a transaction of level %',
             current_setting('transaction_isolation')

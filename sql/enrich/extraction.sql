@@ -48,37 +48,6 @@ COMMENT ON FUNCTION rag._check_extraction IS
 $$Error RG001 naming what is wrong with the fields of rag.set_extraction.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._extracted_value(kind jsonb, given jsonb)
-RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _type text := kind ->> 'type';
-BEGIN
-    RETURN CASE
-        WHEN _type IN ('text', 'date') AND jsonb_typeof(given) = 'string'
-            THEN rag._typed_value(given #>> '{}', _type)
-        WHEN _type = jsonb_typeof(given) AND _type IN ('number', 'boolean') THEN given
-        WHEN _type = 'enum' AND jsonb_typeof(given) = 'string' AND kind -> 'values' @> given
-            THEN given
-        WHEN _type = 'list' AND jsonb_typeof(given) = 'array' THEN (
-            SELECT jsonb_agg(d.value ORDER BY d.position)
-            FROM (SELECT v.value, min(i.ordinality) AS position
-                  FROM jsonb_array_elements(given) WITH ORDINALITY AS i,
-                  LATERAL (SELECT rag._typed_value(i.value #>> '{}', 'text') AS value) AS v
-                  WHERE jsonb_typeof(i.value) = 'string' AND v.value IS NOT NULL
-                  GROUP BY v.value
-                  ORDER BY position
-                  LIMIT 100) AS d) END;
-END
-$$;
-
-COMMENT ON FUNCTION rag._extracted_value IS
-$$What a model gave for a field, where it is of the field's type; else NULL. Texts are cut to 1000
-characters, lists to 100.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.set_extraction(collection text, fields jsonb,
     model text DEFAULT NULL)
 RETURNS bigint
@@ -175,7 +144,22 @@ BEGIN
     END IF;
     SELECT coalesce(jsonb_object_agg(f.key, v.value), '{}') INTO _fields
     FROM jsonb_each(coalesce(_settings.settings -> 'fields', '{}')) AS f,
-    LATERAL (SELECT rag._extracted_value(f.value, extracted -> f.key) AS value) AS v
+    LATERAL (SELECT f.value ->> 'type' AS type, extracted -> f.key AS value,
+        jsonb_typeof(extracted -> f.key) AS kind) AS g,
+    LATERAL (SELECT CASE
+        WHEN g.type IN ('text', 'date') AND g.kind = 'string'
+            THEN rag._typed_value(g.value #>> '{}', g.type)
+        WHEN g.type = g.kind AND g.type IN ('number', 'boolean') THEN g.value
+        WHEN g.type = 'enum' AND g.kind = 'string' AND f.value -> 'values' @> g.value THEN g.value
+        WHEN g.type = 'list' AND g.kind = 'array' THEN (
+            SELECT jsonb_agg(d.value ORDER BY d.position)
+            FROM (SELECT t.value, min(i.ordinality) AS position
+                  FROM jsonb_array_elements(g.value) WITH ORDINALITY AS i,
+                  LATERAL (SELECT rag._typed_value(i.value #>> '{}', 'text') AS value) AS t
+                  WHERE jsonb_typeof(i.value) = 'string' AND t.value IS NOT NULL
+                  GROUP BY t.value
+                  ORDER BY position
+                  LIMIT 100) AS d) END AS value) AS v
     WHERE v.value IS NOT NULL;
     PERFORM rag._store_fields(_document, 'extract', jsonb_build_object(
         'version', _settings.version, 'text', _document.version, 'model', model_name,

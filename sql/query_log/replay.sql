@@ -70,12 +70,8 @@ DECLARE
     _after jsonb;
 BEGIN
     PERFORM rag._check_search_options(replay_queries.options);
-    IF replay_queries.k IS NULL OR replay_queries.k NOT BETWEEN 1 AND 1000 OR sample IS NULL
-        OR sample NOT BETWEEN 1 AND 10000 THEN
-        RAISE EXCEPTION 'k is %, sample is %', coalesce(replay_queries.k::text, 'NULL'),
-            coalesce(sample::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 1 to 1000 hits and 1 to 10000 queries';
-    END IF;
+    PERFORM rag._check_range('k', replay_queries.k, 1, 1000),
+        rag._check_range('sample', sample, 1, 10000);
     IF cardinality(replay_queries.query_ids) IS DISTINCT FROM cardinality(embeddings)
         AND embeddings IS NOT NULL THEN
         RAISE EXCEPTION '% ids with % embeddings',

@@ -1,5 +1,32 @@
 -- The sample of live queries: a share of searches is kept, where a collection says so.
 
+CREATE OR REPLACE FUNCTION rag._takes_queries(of_collection rag.collections)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF of_collection.sample_queries = 0 OR of_collection.keep_queries <= interval '0'
+        OR current_setting('transaction_read_only')::boolean
+        OR NOT has_table_privilege('rag.live_queries', 'INSERT')
+        OR NOT has_column_privilege('rag.live_queries', 'collection_id', 'SELECT')
+        OR row_security_active('rag.live_queries'::regclass)
+            AND (row_security_active('rag.documents'::regclass)
+                OR row_security_active('rag.chunks'::regclass)) THEN
+        RETURN false;
+    END IF;
+    -- Maintenance removes those beyond the bound; without it there are twice as many at most.
+    RETURN (SELECT count(*) FROM (
+        SELECT FROM rag.live_queries AS l WHERE l.collection_id = of_collection.collection_id
+        LIMIT 2 * of_collection.max_queries) AS l) < 2 * of_collection.max_queries;
+END
+$$;
+
+COMMENT ON FUNCTION rag._takes_queries IS
+$$Whether the caller can add a query to the sample of a collection: it is on and not full, the
+transaction writes, and the caller may, and is under no policy on documents or chunks.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._without_nulls(options jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE
@@ -32,19 +59,7 @@ DECLARE
     _text text;
 BEGIN
     IF NOT coalesce(sampled, false) AND random() >= _collection.sample_queries
-        OR _collection.sample_queries = 0 OR _collection.keep_queries <= interval '0'
-        OR current_setting('transaction_read_only')::boolean
-        OR NOT has_table_privilege('rag.live_queries', 'INSERT')
-        OR NOT has_column_privilege('rag.live_queries', 'collection_id', 'SELECT')
-        OR row_security_active('rag.live_queries'::regclass)
-            AND (row_security_active('rag.documents'::regclass)
-                OR row_security_active('rag.chunks'::regclass)) THEN
-        RETURN false;
-    END IF;
-    -- Maintenance removes those beyond the bound; without it there are twice as many at most.
-    IF (SELECT count(*) FROM (
-            SELECT FROM rag.live_queries AS l WHERE l.collection_id = _collection.collection_id
-            LIMIT 2 * _collection.max_queries) AS l) >= 2 * _collection.max_queries THEN
+        OR NOT rag._takes_queries(_collection) THEN
         RETURN false;
     END IF;
     PERFORM rag._check_search_options(log_query.options),

@@ -1,37 +1,5 @@
 -- The words of a question: how rare each is, and which texts have it.
 
-CREATE OR REPLACE FUNCTION rag._count_in_scope(
-    collection_id integer, prepared rag.keyword_query)
-RETURNS rag.keyword_query
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    most_chunks CONSTANT integer := 20000;
-    _scope CONSTANT text := rag._scope(_count_in_scope.collection_id);
-    _counted record;
-BEGIN
-    IF _scope IS NULL THEN
-        RETURN prepared;
-    END IF;
-    EXECUTE format(
-        'WITH seen AS MATERIALIZED (SELECT c.lexemes FROM rag.chunks AS c'
-        ' WHERE c.collection_id = $1 AND %s LIMIT $2)'
-        ' SELECT (SELECT count(*) FROM seen) AS chunks, array_agg((SELECT count(*) FROM seen AS s'
-        ' WHERE s.lexemes @@ t.term_query) ORDER BY t.position) AS counts'
-        ' FROM unnest($3) WITH ORDINALITY AS t (term_query, position)', _scope)
-    INTO _counted USING _count_in_scope.collection_id, most_chunks, prepared.term_queries;
-    prepared.chunk_count := _counted.chunks;
-    prepared.chunk_counts := _counted.counts;
-    RETURN prepared;
-END
-$$;
-
-COMMENT ON FUNCTION rag._count_in_scope IS
-$$A prepared query with counts of the chunks alone that the session sees, where a collection is
-shared: of the first 20,000 of them.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.match_terms(collection text, query_text text, texts text[])
 RETURNS TABLE (word text, term text, df bigint, chunk_count bigint, found_in integer[])
 LANGUAGE plpgsql STABLE
@@ -41,12 +9,22 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(match_terms.collection)).collection_id;
+    most_chunks CONSTANT integer := 20000;  -- that are counted for a tenant
+    _scope CONSTANT text := rag._scope(_id);
     _languages bigint := (SELECT count(*) FROM rag._query_languages(_id));
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
-    _q := rag._count_in_scope(_id,
-        rag._prepare_keyword(_id, match_terms.query_text));
+    _q := rag._prepare_keyword(_id, match_terms.query_text);
+    IF _scope IS NOT NULL THEN  -- counts of the chunks alone that the session sees
+        EXECUTE format(
+            'WITH seen AS MATERIALIZED (SELECT c.lexemes FROM rag.chunks AS c'
+            ' WHERE c.collection_id = $1 AND %s LIMIT $2)'
+            ' SELECT (SELECT count(*) FROM seen) AS chunks, array_agg((SELECT count(*)'
+            ' FROM seen AS s WHERE s.lexemes @@ t.term_query) ORDER BY t.position) AS counts'
+            ' FROM unnest($3) WITH ORDINALITY AS t (term_query, position)', _scope)
+        INTO _q.chunk_count, _q.chunk_counts USING _id, most_chunks, _q.term_queries;
+    END IF;
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position

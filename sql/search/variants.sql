@@ -1,47 +1,5 @@
 -- A search over several variants of one question: a ranking for each, fused by reciprocal rank.
 
-CREATE OR REPLACE FUNCTION rag._fuse_variants(requests rag.search_arguments[])
-RETURNS SETOF rag.candidate
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _request rag.search_arguments;
-    _found rag.candidate[] := '{}';
-BEGIN
-    FOREACH _request IN ARRAY requests LOOP
-        -- Pages, copies and diversity are a matter of the fused list.
-        _request.result_limit := _request.candidate_limit;
-        _request.result_offset := 0;
-        _request.diversity := 0;
-        _request.per_document := NULL;
-        _request.duplicates := true;
-        _found := _found || ARRAY(
-            SELECT ROW(c.chunk_id, rag._rrf(c.ordinality, _request.rrf_k), c.vector_rank,
-                c.vector_distance, c.keyword_rank, c.keyword_score)::rag.candidate
-            FROM rag._rank_hybrid(_request) WITH ORDINALITY AS c
-            ORDER BY c.ordinality);
-    END LOOP;
-    RETURN QUERY
-    SELECT f.chunk_id, sum(f.score ORDER BY f.ordinality),
-           (array_agg(f.vector_rank ORDER BY f.ordinality))[1],
-           (array_agg(f.vector_distance ORDER BY f.ordinality))[1],
-           (array_agg(f.keyword_rank ORDER BY f.ordinality))[1],
-           (array_agg(f.keyword_score ORDER BY f.ordinality))[1]
-    FROM unnest(_found) WITH ORDINALITY AS f
-    GROUP BY f.chunk_id
-    ORDER BY 2 DESC, 1;
-END
-$$;
-
-COMMENT ON FUNCTION rag._fuse_variants IS
-$$The candidates of several requests by the sum of 1 / (rrf_k + rank) over their rankings.
-
-Each ranking is a request's first candidate_limit. Ranks, distance and keyword score of a chunk are
-those of the first request that found it.
-Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._rank_variants(requests rag.search_arguments[])
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
@@ -50,10 +8,34 @@ AS $$
 DECLARE
     _first rag.search_arguments := requests[1];
     _last integer := _first.result_offset + _first.result_limit;
+    _request rag.search_arguments;
+    _ranked rag.candidate[] := '{}';
     _found rag.candidate[];
     _kept bigint[];
 BEGIN
-    SELECT array_agg(f) INTO _found FROM rag._fuse_variants(requests) AS f;
+    FOREACH _request IN ARRAY requests LOOP
+        -- Pages, copies and diversity are a matter of the fused list.
+        _request.result_limit := _request.candidate_limit;
+        _request.result_offset := 0;
+        _request.diversity := 0;
+        _request.per_document := NULL;
+        _request.duplicates := true;
+        _ranked := _ranked || ARRAY(
+            SELECT ROW(c.chunk_id, rag._rrf(c.ordinality, _request.rrf_k), c.vector_rank,
+                c.vector_distance, c.keyword_rank, c.keyword_score)::rag.candidate
+            FROM rag._rank_hybrid(_request) WITH ORDINALITY AS c
+            ORDER BY c.ordinality);
+    END LOOP;
+    -- Ranks, distance and keyword score of a chunk are those of the first request that found it.
+    SELECT array_agg(ROW(f.chunk_id, f.score, (f.first).vector_rank, (f.first).vector_distance,
+        (f.first).keyword_rank, (f.first).keyword_score)::rag.candidate
+        ORDER BY f.score DESC, f.chunk_id)
+    INTO _found
+    FROM (SELECT r.chunk_id, sum(r.score ORDER BY r.ordinality) AS score,
+              (array_agg(ROW(r.chunk_id, r.score, r.vector_rank, r.vector_distance, r.keyword_rank,
+                  r.keyword_score)::rag.candidate ORDER BY r.ordinality))[1] AS first
+          FROM unnest(_ranked) WITH ORDINALITY AS r
+          GROUP BY r.chunk_id) AS f;
     IF _found IS NULL THEN
         RETURN;
     END IF;
@@ -77,9 +59,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._rank_variants IS
-$$A page of what several requests find together, best first: fused, without duplicates, at most
-per_document of each document, diversified. The requests differ in query_text and query_embedding
-alone.$$;
+$$A page of what several requests find together, best first: fused by the sum of 1 / (rrf_k + rank)
+over the first candidate_limit of each (Cormack, Clarke, Buettcher, SIGIR 2009), without duplicates,
+at most per_document of each document, diversified. The requests differ in query_text and
+query_embedding alone.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search_variants(

@@ -70,40 +70,6 @@ $$A template of a uri, such as articles/{id}, as an array of texts and places of
 RG001 unless it names every key column, with a slash between two.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_source_key(relation oid, key_names text[])
-RETURNS void
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _nullable text;
-BEGIN
-    SELECT string_agg(quote_ident(a.attname), ', ') INTO _nullable
-    FROM pg_attribute AS a
-    WHERE a.attrelid = relation AND a.attname = ANY (key_names) AND NOT a.attnotnull;
-    IF _nullable IS NOT NULL THEN
-        RAISE EXCEPTION 'key column % of table % may be NULL', _nullable, rag._table_name(relation)
-        USING ERRCODE = 'RG001', HINT = 'use the primary key, or set the column NOT NULL';
-    END IF;
-    IF NOT EXISTS (
-        SELECT FROM pg_index AS i
-        WHERE i.indrelid = relation AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
-            AND key_names @> ARRAY(
-                SELECT a.attname::text FROM unnest(i.indkey[:i.indnkeyatts - 1]) AS k (attnum)
-                JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum)) THEN
-        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '),
-            rag._table_name(relation)
-        USING ERRCODE = 'RG001',
-            HINT = 'rows with the same key would make one document: use the primary key, or add a '
-                'unique index';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_source_key IS
-$$Error RG001 unless the columns are NOT NULL and a unique index covers them.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._define_source(
     relation oid, content text[], key text[], title text[], metadata text[], condition text,
         uri text, language text,
@@ -120,6 +86,7 @@ DECLARE
             unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k (attnum, position)
         JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
         WHERE i.indrelid = relation AND i.indisprimary));
+    _nullable text;
     _sql record;
 BEGIN
     IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't'
@@ -156,7 +123,25 @@ BEGIN
             SELECT jsonb_agg(p.piece ORDER BY k.position, p.piece)
             FROM generate_subscripts(_key, 1) AS k (position),
                  unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.position - 1)]) AS p (piece)) END);
-    PERFORM rag._check_source_key(relation, _key);
+    SELECT string_agg(quote_ident(a.attname), ', ') INTO _nullable
+    FROM pg_attribute AS a
+    WHERE a.attrelid = relation AND a.attname = ANY (_key) AND NOT a.attnotnull;
+    IF _nullable IS NOT NULL THEN
+        RAISE EXCEPTION 'key column % of table % may be NULL', _nullable, rag._table_name(relation)
+        USING ERRCODE = 'RG001', HINT = 'use the primary key, or set the column NOT NULL';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = relation AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
+            AND _key @> ARRAY(
+                SELECT a.attname::text FROM unnest(i.indkey[:i.indnkeyatts - 1]) AS k (attnum)
+                JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum)) THEN
+        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(_key, ', '),
+            rag._table_name(relation)
+        USING ERRCODE = 'RG001',
+            HINT = 'rows with the same key would make one document: use the primary key, or add a '
+                'unique index';
+    END IF;
     _sql := rag._source_sql(relation, _definition);
     BEGIN
         EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql,

@@ -14,9 +14,9 @@ DECLARE
     _uri text;
     _id uuid;
 BEGIN
-    -- content is NULL where there is none: the row is gone, the condition is not met, or its content
-    -- columns are all NULL or empty. A key that equals a row's and is written otherwise (1.0 and
-    -- 1.00) is not that row's: its document goes, and the row has one under the key as it is now.
+    -- content is NULL where the row is gone, the condition is not met, or the content columns are
+    -- all NULL or empty. A key that equals a row's and is written otherwise (1.0 and 1.00) is not
+    -- that row's: its document goes, and the row has one under the key as it is written now.
     FOR _row IN EXECUTE format(
         'SELECT _rag.key AS row_key, r.title, nullif(r.content, '''') AS content, r.metadata,
              r.language
@@ -26,7 +26,18 @@ BEGIN
         _sql.row_sql, rag._table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
         USING keys
     LOOP
-        _uri := rag._source_uri(of_source.definition, _row.row_key);
+        -- In a composite key % and / of the values are written %25 and %2F, so that no two keys
+        -- share a uri.
+        _uri := (
+            SELECT string_agg(CASE
+                WHEN jsonb_typeof(p.piece) = 'string' THEN p.piece #>> '{}'
+                WHEN jsonb_array_length(_row.row_key) > 1
+                    THEN replace(replace(v.value, '%', '%25'), '/', '%2F')
+                ELSE v.value END, '' ORDER BY p.position)
+            FROM jsonb_array_elements(of_source.definition -> 'uri') WITH ORDINALITY
+                AS p (piece, position),
+            LATERAL (SELECT CASE WHEN jsonb_typeof(p.piece) = 'number'
+                THEN _row.row_key ->> (p.piece #>> '{}')::integer END AS value) AS v);
         IF _row.content IS NULL THEN
             DELETE FROM rag.source_documents AS d
             WHERE d.source_id = of_source.source_id

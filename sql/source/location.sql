@@ -1,46 +1,5 @@
 -- Locations that workers sync collections with: attached, listed, taken by one worker each.
 
-CREATE OR REPLACE FUNCTION rag._check_location(location text, options jsonb)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    secret CONSTANT text := '(key(?!word)|secret|token|passw|pwd|credential|signature'
-        '|auth(?!or(?!i))|cookie|session|%)';  -- an encoded name may be any
-BEGIN
-    IF coalesce(location, '') !~ '^[a-z][a-z0-9+.-]*://[^[:space:][:cntrl:]]+$'
-        OR length(location) > 1500 THEN
-        RAISE EXCEPTION 'the location is no address'
-        USING ERRCODE = 'RG001',
-            HINT = 'use one such as https://docs.example.com/ or s3://bucket/handbook/, '
-            'of 1500 characters at most';
-    END IF;
-    -- Never the location itself: an error is shown and logged.
-    IF location ~ '://[^/?#]*:[^/?#]*@' OR location ~ '^(git[+])?https?://[^/?#]*@'
-        OR location ~* '[?&#;]sig='
-        OR location ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
-        RAISE EXCEPTION 'the location holds a credential'
-        USING ERRCODE = 'RG001',
-            HINT = 'give it to the worker by its environment: see docs/guides/sources.md';
-    END IF;
-    -- No addresses either, to which a worker would take its credentials.
-    IF jsonb_typeof(options) IS DISTINCT FROM 'object' OR EXISTS (
-        SELECT FROM jsonb_each(CASE jsonb_typeof(options) WHEN 'object' THEN options END) AS o
-        WHERE jsonb_typeof(o.value) <> CASE o.key WHEN 'metadata' THEN 'object' ELSE 'number' END)
-    THEN
-        RAISE EXCEPTION 'options are not numbers by name, and metadata an object'
-        USING ERRCODE = 'RG001', HINT = 'write them like {"depth": 2, "metadata": {"team": "web"}}'
-            '; a store is set up where the worker runs';
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_location IS
-$$Error RG001 for a location that is no address or holds a credential, and for options that are no
-numbers, or metadata that are no object.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.attach_location(collection text, location text,
     every interval DEFAULT '1 hour', options jsonb DEFAULT '{}')
 RETURNS integer
@@ -48,11 +7,38 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    secret CONSTANT text := '(key(?!word)|secret|token|passw|pwd|credential|signature'
+        '|auth(?!or(?!i))|cookie|session|%)';  -- an encoded name may be any
     _collection rag.collections := rag._require_collection(attach_location.collection);
     _id integer;
 BEGIN
     PERFORM rag._require_owner('attach a location');
-    PERFORM rag._check_location(attach_location.location, attach_location.options);
+    IF coalesce(attach_location.location, '') !~ '^[a-z][a-z0-9+.-]*://[^[:space:][:cntrl:]]+$'
+        OR length(attach_location.location) > 1500 THEN
+        RAISE EXCEPTION 'the location is no address'
+        USING ERRCODE = 'RG001',
+            HINT = 'use one such as https://docs.example.com/ or s3://bucket/handbook/, '
+            'of 1500 characters at most';
+    END IF;
+    -- Never the location itself: an error is shown and logged.
+    IF attach_location.location ~ '://[^/?#]*:[^/?#]*@'
+        OR attach_location.location ~ '^(git[+])?https?://[^/?#]*@'
+        OR attach_location.location ~* '[?&#;]sig='
+        OR attach_location.location ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
+        RAISE EXCEPTION 'the location holds a credential'
+        USING ERRCODE = 'RG001',
+            HINT = 'give it to the worker by its environment: see docs/guides/sources.md';
+    END IF;
+    -- No addresses either, to which a worker would take its credentials.
+    IF jsonb_typeof(attach_location.options) IS DISTINCT FROM 'object' OR EXISTS (
+        SELECT FROM jsonb_each(CASE jsonb_typeof(attach_location.options) WHEN 'object'
+            THEN attach_location.options END) AS o
+        WHERE jsonb_typeof(o.value) <> CASE o.key WHEN 'metadata' THEN 'object' ELSE 'number' END)
+    THEN
+        RAISE EXCEPTION 'options are not numbers by name, and metadata an object'
+        USING ERRCODE = 'RG001', HINT = 'write them like {"depth": 2, "metadata": {"team": "web"}}'
+            '; a store is set up where the worker runs';
+    END IF;
     IF attach_location.every BETWEEN interval '1 minute' AND interval '1 year' IS NOT TRUE THEN
         RAISE EXCEPTION 'every is %', coalesce(attach_location.every::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 minute to 1 year';
@@ -137,7 +123,7 @@ Circle: application, Sources.
 SELECT * FROM rag.list_locations()$$;
 
 
-CREATE OR REPLACE FUNCTION rag.take_location(worker_name text, prefixes text[],
+CREATE OR REPLACE FUNCTION rag._take_location(worker_name text, prefixes text[],
     collections text[] DEFAULT NULL, lease_seconds double precision DEFAULT 60)
 RETURNS TABLE (location_id integer, collection_name text, location text, options jsonb)
 LANGUAGE plpgsql VOLATILE
@@ -172,16 +158,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_location IS
+COMMENT ON FUNCTION rag._take_location IS
 $$Take the location that has been due longest, for one worker alone.
 
 It is the worker's until its lease ends. prefixes: what the addresses that it may read begin with.
 No row: nothing is due.
-Circle: worker, Sources.
-SELECT * FROM rag.take_location('host:1', '{https://}')$$;
+Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.extend_location(location_id integer, worker_name text,
+CREATE OR REPLACE FUNCTION rag._extend_location(location_id integer, worker_name text,
     lease_seconds double precision DEFAULT 60)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
@@ -193,18 +178,17 @@ BEGIN
     PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
     _expires_at := clock_timestamp() + make_interval(secs => lease_seconds);
     UPDATE rag.locations AS l SET lease_expires_at = _expires_at
-    WHERE l.location_id = extend_location.location_id AND l.worker = worker_name;
+    WHERE l.location_id = _extend_location.location_id AND l.worker = worker_name;
     RETURN FOUND;
 END
 $$;
 
-COMMENT ON FUNCTION rag.extend_location IS
+COMMENT ON FUNCTION rag._extend_location IS
 $$Hold a location that was taken for longer. False where it was taken over or detached.
-Circle: worker, Sources.
-SELECT rag.extend_location(1, 'host:1')$$;
+Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.finish_location(location_id integer, worker_name text,
+CREATE OR REPLACE FUNCTION rag._finish_location(location_id integer, worker_name text,
     sync_result jsonb, error text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
@@ -213,19 +197,18 @@ AS $$
 DECLARE
     _now CONSTANT timestamptz := clock_timestamp();
     _due_at CONSTANT timestamptz := _now + (SELECT l.every FROM rag.locations AS l
-        WHERE l.location_id = finish_location.location_id);
+        WHERE l.location_id = _finish_location.location_id);
 BEGIN
     UPDATE rag.locations AS l
     SET worker = NULL, lease_expires_at = NULL, due_at = _due_at,
         synced_at = CASE WHEN error IS NULL THEN _now ELSE l.synced_at END,
         result = coalesce(sync_result, l.result), last_error = left(error, 1000)
-    WHERE l.location_id = finish_location.location_id AND l.worker = worker_name;
+    WHERE l.location_id = _finish_location.location_id AND l.worker = worker_name;
     RETURN FOUND;
 END
 $$;
 
-COMMENT ON FUNCTION rag.finish_location IS
+COMMENT ON FUNCTION rag._finish_location IS
 $$Note how a sync of a location went; the next is due after its interval. error: NULL where it could
 be listed. False where it was taken over or detached meanwhile.
-Circle: worker, Sources.
-SELECT rag.finish_location(1, 'host:1', '{"changed": 1}', NULL)$$;
+Circle: client.$$;

@@ -187,30 +187,6 @@ DELETE note the keys of source $1, UPDATE gives the keys of rows of which someth
 changed, ANY those of all rows of an update; the columns these name; and rag._note_version()).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._source_uri(definition jsonb, row_key jsonb)
-RETURNS text
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _composite boolean := jsonb_array_length(row_key) > 1;
-BEGIN
-    RETURN (
-        SELECT string_agg(CASE
-            WHEN jsonb_typeof(p.piece) = 'string' THEN p.piece #>> '{}'
-            WHEN _composite THEN replace(replace(v.value, '%', '%25'), '/', '%2F')
-            ELSE v.value END, '' ORDER BY p.position)
-        FROM jsonb_array_elements(definition -> 'uri') WITH ORDINALITY AS p (piece, position),
-        LATERAL (SELECT CASE WHEN jsonb_typeof(p.piece) = 'number'
-                             THEN row_key ->> (p.piece #>> '{}')::integer END AS value) AS v);
-END
-$$;
-
-COMMENT ON FUNCTION rag._source_uri IS
-$$The uri of a row's document. In a composite key % and / of the values are written %25 and %2F, so
-that no two keys share a uri.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._source_relation(of_source integer)
 RETURNS oid
 LANGUAGE plpgsql STABLE

@@ -119,18 +119,10 @@ DECLARE
     _measure rag.recall_measures;
 BEGIN
     PERFORM rag._require_writable('rag.measure_recall', 'keeps what it measures');
-    IF sample IS NULL OR sample NOT BETWEEN 1 AND 10000 OR measure_recall.k IS NULL
-        OR measure_recall.k NOT BETWEEN 1 AND 100 OR measure_recall.seconds IS NULL
-        OR measure_recall.seconds NOT BETWEEN 0.01 AND 86400 THEN
-        RAISE EXCEPTION 'sample is %, k is %, seconds are %', coalesce(sample::text, 'NULL'),
-            coalesce(measure_recall.k::text, 'NULL'),
-            coalesce(measure_recall.seconds::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 1 to 10000 queries, k 1 to 100, 0.01 to 86400 seconds';
-    END IF;
-    IF measure_recall.target NOT BETWEEN 0 AND 1 THEN
-        RAISE EXCEPTION 'the target is %', measure_recall.target
-        USING ERRCODE = 'RG004', HINT = 'use a share from 0 to 1, e.g. 0.95';
-    END IF;
+    PERFORM rag._check_range('sample', sample, 1, 10000),
+        rag._check_range('k', measure_recall.k, 1, 100),
+        rag._check_range('seconds', measure_recall.seconds, 0.01, 86400),
+        rag._check_range('target', coalesce(measure_recall.target, 1), 0, 1);
     _ends_at := clock_timestamp() + make_interval(secs => measure_recall.seconds);
     _measure.target := coalesce(measure_recall.target, nullif(_collection.recall_target, 0), 0.95);
     _measure.chunk_count := coalesce((SELECT t.chunk_count FROM rag.keyword_totals AS t

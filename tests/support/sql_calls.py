@@ -162,12 +162,12 @@ CALLS: dict[str, tuple[str, str]] = {
     "maintenance_steps": ("reader", "SELECT * FROM rag.maintenance_steps()"),
     "hits": ("reader", """SELECT * FROM rag.hits('[{"chunk_id": 1, "uri": "a"}]')"""),
     "list_locations": ("reader", "SELECT * FROM rag.list_locations()"),
-    "take_location": (
+    "_take_location": (
         "reader",  # nothing is due
-        "SELECT * FROM rag.take_location('w', '{https://}')",
+        "SELECT * FROM rag._take_location('w', '{https://}')",
     ),
-    "finish_location": ("worker", "SELECT rag.finish_location(1, 'w', '{}', NULL)"),
-    "extend_location": ("worker", "SELECT rag.extend_location(1, 'w')"),
+    "_finish_location": ("worker", "SELECT rag._finish_location(1, 'w', '{}', NULL)"),
+    "_extend_location": ("worker", "SELECT rag._extend_location(1, 'w')"),
     "list_sources": ("reader", "SELECT * FROM rag.list_sources()"),
     "search_text": ("reader", "CALL rag.search_text('docs', 'fish', timeout => 0.01)"),
     "ask": ("reader", "CALL rag.ask('docs', 'fish?', timeout => 0.01)"),

@@ -132,7 +132,7 @@ def test_what_is_no_candidate_is_told(docs: Collection, rag: Rag) -> None:
         docs.evaluation.replay(limit=3)
     with pytest.raises(InvalidQuery, match="option vector_weight is"):
         docs.evaluation.replay(vector_weight="much")  # type: ignore[arg-type]
-    with pytest.raises(InvalidQuery, match="k is 0"):
+    with pytest.raises(InvalidQuery, match="k 0 is out of range"):
         docs.evaluation.replay(k=0)
     (query, *_) = docs.evaluation.replay(candidate_limit=3).queries
     assert query.error is not None and "candidate_limit 3 is out of range" in query.error

@@ -9,7 +9,7 @@ import pytest
 
 Connection = psycopg.Connection[Any]
 ATTACH = "SELECT rag.attach_location('docs', %s, options => %s)"
-TAKE = "SELECT location_id, location FROM rag.take_location(%s, %s)"
+TAKE = "SELECT location_id, location FROM rag._take_location(%s, %s)"
 EVERYTHING = ["s3://", "https://"]
 
 
@@ -65,8 +65,8 @@ def test_a_location_is_taken_once_and_again_when_its_lease_has_ended(docs: Conne
     assert docs.execute(TAKE, ["two", EVERYTHING]).fetchall() == []
     docs.execute("UPDATE rag.locations SET lease_expires_at = now()")
     assert docs.execute(TAKE, ["two", EVERYTHING]).fetchall() == [(number, location)]
-    assert docs.execute("SELECT rag.extend_location(%s, 'one')", [number]).fetchone() == (False,)
-    finish = "SELECT rag.finish_location(%s, %s, %s, %s)"
+    assert docs.execute("SELECT rag._extend_location(%s, 'one')", [number]).fetchone() == (False,)
+    finish = "SELECT rag._finish_location(%s, %s, %s, %s)"
     assert docs.execute(finish, [number, "one", "{}", None]).fetchone() == (False,)
     assert docs.execute(finish, [number, "two", None, "no"]).fetchone() == (True,)
     state = "SELECT state, last_error, result FROM rag.list_locations('docs')"
