@@ -56,7 +56,11 @@ def unclear(found: dict[str, psycopg.Error | None], place: str) -> set[str]:
         or place not in (told.message_primary or "")
         or not told.message_hint
     }
-    return {name for name in raw if name.split("_")[0] not in WRITING} | (named ^ TOLD) | vague
+    return (
+        {name for name in raw if name.lstrip("_").split("_")[0] not in WRITING}
+        | (named ^ TOLD)
+        | vague
+    )
 
 
 @pytest.fixture
