@@ -179,8 +179,15 @@ BEGIN
             'code such as text/x-python; convert others first';
     END IF;
 
-    IF into_collection.tenant = '*' THEN
-        _tenant := rag._writing_tenant(document_uri);
+    IF into_collection.tenant = '*' AND rag.visible_tenants() <> '{*}' THEN
+        -- by its uri, so that no tenant meets a uri of another
+        _tenant := split_part(document_uri, '/', 1);
+        IF _tenant <> ALL (rag.visible_tenants()) OR _tenant = document_uri THEN
+            RAISE EXCEPTION 'uri % does not begin with the name of a tenant of this role',
+                quote_literal(left(document_uri, 200))
+            USING ERRCODE = 'RG001', HINT = 'in a shared collection uris begin with the tenant''s '
+                'name and a slash: ' || array_to_string(rag.visible_tenants(), '/..., ') || '/...';
+        END IF;
     END IF;
     saved_id := rag.document_id(into_collection.name, document_uri);
     IF _language = 'rag.auto' THEN

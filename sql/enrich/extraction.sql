@@ -1,8 +1,9 @@
 -- Extraction: fields with types that a language model reads out of documents.
 
-CREATE OR REPLACE FUNCTION rag._check_extraction(fields jsonb)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE
+CREATE OR REPLACE FUNCTION rag.set_extraction(collection text, fields jsonb,
+    model text DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
@@ -10,14 +11,16 @@ DECLARE
     _field text;
     _kind jsonb;
     _wrong text;
+    _id integer := (rag._require_collection(set_extraction.collection)).collection_id;
+    _fields jsonb := coalesce(set_extraction.fields, '{}');
 BEGIN
-    IF jsonb_typeof(fields) <> 'object' OR cardinality(rag._keys(fields)) > 50 THEN
-        RAISE EXCEPTION 'fields are %', CASE jsonb_typeof(fields) WHEN 'object'
-            THEN cardinality(rag._keys(fields))::text ELSE 'a JSON ' || jsonb_typeof(fields) END
+    IF jsonb_typeof(_fields) <> 'object' OR cardinality(rag._keys(_fields)) > 50 THEN
+        RAISE EXCEPTION 'fields are %', CASE jsonb_typeof(_fields) WHEN 'object'
+            THEN cardinality(rag._keys(_fields))::text ELSE 'a JSON ' || jsonb_typeof(_fields) END
         USING ERRCODE = 'RG001',
             HINT = 'use an object of at most 50, e.g. {"author": {"type": "text"}}';
     END IF;
-    FOR _field, _kind IN SELECT f.key, f.value FROM jsonb_each(fields) AS f LOOP
+    FOR _field, _kind IN SELECT f.key, f.value FROM jsonb_each(_fields) AS f LOOP
         PERFORM rag._check_enriched_field(to_jsonb(_field), 'field ' || quote_literal(_field));
         _wrong := CASE
             WHEN jsonb_typeof(_kind) <> 'object' THEN format('is a JSON %s', jsonb_typeof(_kind))
@@ -41,24 +44,6 @@ BEGIN
                 || array_to_string(types, ', ');
         END IF;
     END LOOP;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_extraction IS
-$$Error RG001 naming what is wrong with the fields of rag.set_extraction.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.set_extraction(collection text, fields jsonb,
-    model text DEFAULT NULL)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _id integer := (rag._require_collection(set_extraction.collection)).collection_id;
-    _fields jsonb := coalesce(set_extraction.fields, '{}');
-BEGIN
-    PERFORM rag._check_extraction(_fields);
     IF _fields = '{}' AND (rag._enrichment(_id, 'extract')).kind IS NULL THEN
         RETURN 0;
     END IF;

@@ -1,49 +1,5 @@
 -- Two embedding spaces compared by the ranking measures of judged queries.
 
-CREATE OR REPLACE FUNCTION rag._ranking_metrics(collection_id integer, chunk_keys bigint[],
-    relevant jsonb, depth integer,
-                                          OUT recall double precision, OUT ndcg double precision)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-AS $$
-DECLARE
-    _grades double precision[];
-    _ranks integer[];
-BEGIN
-    IF relevant IS NULL THEN
-        RETURN;
-    END IF;
-    IF jsonb_typeof(relevant) = 'array' THEN
-        relevant := (SELECT jsonb_object_agg(r.uri, 1)
-            FROM jsonb_array_elements_text(relevant) AS r (uri));
-    END IF;
-    SELECT array_agg(g.value::double precision ORDER BY g.key),
-        array_agg(f.rank ORDER BY g.key)
-    INTO _grades, _ranks
-    FROM jsonb_each_text(relevant) AS g
-    LEFT JOIN (
-        SELECT d.uri, (row_number() OVER (ORDER BY min(h.rank)))::integer AS rank
-        FROM unnest(chunk_keys) WITH ORDINALITY AS h (id, rank)
-        JOIN rag.chunks AS c ON c.collection_id = _ranking_metrics.collection_id AND c.chunk_id =
-            h.id
-        JOIN rag.documents AS d ON d.collection_id = _ranking_metrics.collection_id
-            AND d.document_id = c.document_id
-        GROUP BY d.uri
-    ) AS f ON f.uri = g.key;
-    recall := rag._recall(_grades, _ranks, depth);
-    ndcg := rag._ndcg(_grades, _ranks, depth);
-END
-$$;
-
-COMMENT ON FUNCTION rag._ranking_metrics IS
-$$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document
-counts where its first chunk stands.
-
-relevant: an array of uris, or an object of grades by uri. The measures are rag._recall and
-rag._ndcg.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.compare_spaces(collection text, queries jsonb,
     result_limit integer DEFAULT 10)
 RETURNS TABLE (query_number integer, query_text text, space_id integer, chunk_ids bigint[],
@@ -51,6 +7,7 @@ RETURNS TABLE (query_number integer, query_text text, space_id integer, chunk_id
                rank_difference double precision, recall double precision, ndcg double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -113,7 +70,8 @@ BEGIN
     )
     SELECT a.query_number, a.query_text, a.space_id, a.chunk_ids,
            s.shared / nullif(greatest(cardinality(a.chunk_ids), cardinality(o.chunk_ids)), 0),
-               s.moved, j.recall, j.ndcg
+               s.moved, rag._recall(j.grades, j.ranks, result_limit),
+               rag._ndcg(j.grades, j.ranks, result_limit)
     FROM nearest AS a
     LEFT JOIN nearest AS o ON o.query_number = a.query_number AND o.space_id = _active,
     LATERAL (
@@ -122,7 +80,20 @@ BEGIN
         FROM unnest(a.chunk_ids) WITH ORDINALITY AS x (id)
         JOIN unnest(o.chunk_ids) WITH ORDINALITY AS y (id) ON y.id = x.id
     ) AS s,
-    LATERAL rag._ranking_metrics(_id, a.chunk_ids, a.relevant, result_limit) AS j
+    LATERAL (  -- a document counts where its first chunk stands
+        SELECT array_agg(g.value::double precision ORDER BY g.key) AS grades,
+            array_agg(f.rank ORDER BY g.key) AS ranks
+        FROM jsonb_each_text(CASE jsonb_typeof(a.relevant) WHEN 'array' THEN (
+            SELECT jsonb_object_agg(r.uri, 1) FROM jsonb_array_elements_text(a.relevant) AS r (uri))
+            ELSE a.relevant END) AS g
+        LEFT JOIN (
+            SELECT d.uri, (row_number() OVER (ORDER BY min(h.rank)))::integer AS rank
+            FROM unnest(a.chunk_ids) WITH ORDINALITY AS h (id, rank)
+            JOIN rag.chunks AS c ON c.collection_id = _id AND c.chunk_id = h.id
+            JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = c.document_id
+            GROUP BY d.uri
+        ) AS f ON f.uri = g.key
+    ) AS j
     ORDER BY a.query_number, a.space_id;
 END
 $$;
@@ -136,6 +107,6 @@ for each query and space.
 queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri":
 grade, …}}, …]. chunk_ids: the first result_limit. Against the active space's: overlap, the share of
 chunks that both have, and rank_difference, by how many ranks those are apart on average. With
-judgements: recall and ndcg (see rag._ranking_metrics).
+judgements: recall and ndcg of documents, each where its first chunk stands.
 Circle: application, Embedding spaces.
 SELECT * FROM rag.compare_spaces('docs', '[]')$$;

@@ -33,17 +33,10 @@ COMMENT ON FUNCTION rag._auto_weight IS
 $$The vector leg's share of a hybrid score, chosen for one query: each leg counts by its lead.
 
 score = a * cosine + (1 - a) * keyword_score / best keyword_score, where a is this function's
-result:
-    a = v / (v + k),  v = vector_weight * (8 * cosine_lead)^(2/3),  k = keyword_weight *
-        keyword_lead^(2/3)
-Candidates are the chunks of either leg, each with its exact cosine similarity, by the scale of its
-space, and its exact BM25 score. cosine_lead: the best cosine less the mean of the ten best. NULL
-(no
-vectors) gives 0:
-keywords alone. keyword_lead: 1 less the mean of the ten best keyword_score / best keyword_score; a
-candidate that matches no word counts as 0; leads below 0.05 count as 0.05. NULL (no word of the
-query is known) gives 1: vectors alone. vector_weight, keyword_weight: above 0; only their ratio
-matters, and equal weights leave the choice to the leads.$$;
+result (docs/internals/fusion.md). cosine_lead: the best cosine less the mean of the ten best; NULL
+(no vectors) gives 0: keywords alone. keyword_lead: 1 less the mean of the ten best
+keyword_score / best keyword_score, where what matches no word counts as 0, at least 0.05; NULL (no
+word of the query is known) gives 1: vectors alone. Of the weights only the ratio matters.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)

@@ -18,32 +18,6 @@ $$Whether the session may change a document of a shared collection: one of its t
 Those of every tenant are the owner's to change.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._writing_tenant(document_uri text)
-RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _tenants CONSTANT text[] := rag.visible_tenants();
-    _tenant CONSTANT text := split_part(document_uri, '/', 1);
-BEGIN
-    IF _tenants = '{*}' THEN
-        RETURN '';
-    ELSIF _tenant = ANY (_tenants) AND _tenant <> document_uri THEN
-        RETURN _tenant;
-    END IF;
-    RAISE EXCEPTION 'uri % does not begin with the name of a tenant of this role',
-        coalesce(quote_literal(left(document_uri, 200)), 'NULL')
-    USING ERRCODE = 'RG001', HINT = 'in a shared collection uris begin with the tenant''s name and '
-        'a slash: ' || array_to_string(_tenants, '/..., ') || '/...';
-END
-$$;
-
-COMMENT ON FUNCTION rag._writing_tenant IS
-$$Whose a document of a shared collection is that the session puts: by its uri, so that no tenant
-meets a uri of another. '': nobody's, as the owner puts them. Error RG001 for another's.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.set_access(
     collection text, tenant text, groups text[] DEFAULT NULL, uris text[] DEFAULT NULL,
     metadata_filter jsonb DEFAULT NULL)

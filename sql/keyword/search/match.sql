@@ -2,37 +2,6 @@
 --
 -- The ranking stays the same BM25.
 
-CREATE OR REPLACE FUNCTION rag._pairs_spelled_out(searchable text)
-RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _text text := searchable;
-    _run text;
-BEGIN
-    IF searchable ~ rag._unspaced_script() THEN
-        FOR _run IN
-            SELECT DISTINCT r.run[1]
-            FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') AS r (run)
-            ORDER BY 1
-        LOOP
-            _text := regexp_replace(
-                _text,
-                '(?<!' || rag._unspaced_script() || ')' || _run || '(?!' || rag._unspaced_script()
-                    || ')',
-                ' ' || array_to_string(rag._character_pairs(_run), ' ') || ' ', 'g'
-            );
-        END LOOP;
-    END IF;
-    RETURN _text;
-END
-$$;
-
-COMMENT ON FUNCTION rag._pairs_spelled_out IS
-$$The text with each run of a script without word boundaries replaced by its character pairs.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._match_in(
     language text, lexer integer, searchable text, match text
 )
@@ -41,16 +10,27 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _parsed text;
+    _text text := searchable;
+    _run text;
 BEGIN
     IF match = 'all' THEN
         RETURN (
             SELECT string_agg(rag._term_query(w.word)::text, ' & ')::tsquery
             FROM unnest(tsvector_to_array(rag._lexemes(language, searchable, lexer))) AS w (word));
     END IF;
-    _parsed := rag._parser_text(rag._pairs_spelled_out(searchable), lexer);
-    RETURN CASE match WHEN 'phrase' THEN phraseto_tsquery(language::regconfig, _parsed)
-        ELSE websearch_to_tsquery(language::regconfig, _parsed) END;
+    -- Each run of a script without word boundaries becomes its character pairs.
+    FOR _run IN
+        SELECT DISTINCT r.run[1]
+        FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') AS r (run)
+        ORDER BY 1
+    LOOP
+        _text := regexp_replace(_text,
+            format('(?<!%s)%s(?!%1$s)', rag._unspaced_script(), _run),
+            ' ' || array_to_string(rag._character_pairs(_run), ' ') || ' ', 'g');
+    END LOOP;
+    _text := rag._parser_text(_text, lexer);
+    RETURN CASE match WHEN 'phrase' THEN phraseto_tsquery(language::regconfig, _text)
+        ELSE websearch_to_tsquery(language::regconfig, _text) END;
 END
 $$;
 

@@ -88,31 +88,6 @@ bisection from `highest`: where a first scan may cut. scores: of the segment
 (rag._block_scores).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._strong_terms(query rag.keyword_query, allowance double precision)
-RETURNS rag.keyword_query
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _strong rag.keyword_query := query;
-    _left double precision := allowance;
-    _kept integer := cardinality(query.factors);
-BEGIN
-    WHILE _kept > 1 AND query.factors[_kept] <= _left LOOP
-        _left := _left - query.factors[_kept];
-        _kept := _kept - 1;
-    END LOOP;
-    _strong.lexemes := query.lexemes[1:_kept];
-    _strong.factors := query.factors[1:_kept];
-    RETURN _strong;
-END
-$$;
-
-COMMENT ON FUNCTION rag._strong_terms IS
-$$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
-allowance.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._rank_by_scan(
     query rag.keyword_query, required text[], filter_sql text, share double precision,
     result_limit integer
@@ -132,6 +107,7 @@ DECLARE
     _lists record;
     _docs record;
     _scan record;
+    _kept integer;
     _strong rag.keyword_query;
     _first_scores {vector}.vector;      -- of the first segment that is scanned
     _slack double precision;            -- what lexemes left out of the scan may add to a score
@@ -209,9 +185,17 @@ BEGIN
             greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments)));
         -- The commonest lexemes weigh least and are dearest to add up: what makes up 12 % of a good
         -- score at most is only allowed for.
-        _strong := rag._strong_terms(query, 0.12 * greatest(_bar, _cut / 1000));
-        _slack := _lists.slack + coalesce((SELECT sum(f.factor) FROM unnest(
-            query.factors[cardinality(_strong.factors) + 1:]) AS f (factor)), 0);
+        _strong := query;
+        _slack := _lists.slack;
+        _kept := cardinality(query.factors);
+        WHILE _kept > 1 AND _slack - _lists.slack + query.factors[_kept]
+            <= 0.12 * greatest(_bar, _cut / 1000)
+        LOOP
+            _slack := _slack + query.factors[_kept];
+            _kept := _kept - 1;
+        END LOOP;
+        _strong.lexemes := query.lexemes[1:_kept];
+        _strong.factors := query.factors[1:_kept];
         _cut := _cut - 1000 * (_slack - _lists.slack);
         IF cardinality(_strong.lexemes) < cardinality(query.lexemes) THEN
             _first_scores := NULL;
