@@ -85,6 +85,8 @@ def explain_lack(evidence: Evidence) -> str:
         found.append(f"no source has {listed}")
     if evidence.lacks_number:
         found.append("the best passage has no number, which is asked for")
+    if evidence.mismatch:
+        found.append(evidence.mismatch)
     return "; ".join(found)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, read_words, stands_in
+from rag_pg.answer.mismatch import find_mismatch
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
@@ -101,7 +102,8 @@ class Candidate:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
     """What was found for a question. asked: its words; lacking: those without which nothing answers
-    it, and that no document has; similarity: the best of any sentence; coverage: the best share of
+    it, and that no document has; mismatch: how the best passage is of something else (see
+    `find_mismatch`); similarity: the best of any sentence; coverage: the best share of
     the question's words in one hit; unknown: the share of words that
     the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
     whether there are any. has_parts: whether the question has several, each with a passage of its
@@ -113,6 +115,7 @@ class Evidence:
     has_parts: bool
     asked: Sequence[Asked]
     lacking: Sequence[str]
+    mismatch: str
     similarity: float
     coverage: float
     unknown: float
@@ -149,7 +152,7 @@ class Evidence:
     @property
     def is_enough(self) -> bool:
         by_words = not self.trusted and COVERAGE * self.coverage >= ENOUGH_WORDS
-        is_vetoed = bool(self.lacking) or self.lacks_number
+        is_vetoed = bool(self.lacking or self.mismatch) or self.lacks_number
         if self.reranker:
             return not is_vetoed and self.margins[0] > 0
         return not is_vetoed and (self.strength >= ENOUGH or by_words)
@@ -183,12 +186,19 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
+    best, *others = sorted(candidates, key=lambda c: -c.score)
+
+    def near(text: str, texts: Sequence[str]) -> float:
+        found = compare_meaning(text, texts, embedder, spread)
+        return float(found.near.max()) if found.trusted else 1.0
+
     return Evidence(
         candidates=candidates,
         kind=kind,
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
         lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
+        mismatch=find_mismatch(found.question, best, others, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,

@@ -11,7 +11,7 @@ def is_of_another_row(claim: str, source: str) -> bool:
     stands in other rows of it and nowhere else in the source."""
     sentences = split_sentences(source)
     for table in find_tables(source, sentences):
-        named = [row for row in table.cells if _names(claim, row[0])]
+        named = [row for row in table.cells if names_cell(claim, row[0])]
         if len(named) != 1 or len(table.cells) < 2:
             continue
         (mine,) = named
@@ -25,7 +25,7 @@ def is_of_another_row(claim: str, source: str) -> bool:
     return False
 
 
-def _names(claim: str, cell: str) -> bool:
+def names_cell(claim: str, cell: str) -> bool:
     """Whether a claim has all words of a cell."""
     stated = [word for word in words(cell) if not is_function_word(word)]
     found = words(claim)

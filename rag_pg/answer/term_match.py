@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,11 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     mended = _mend(question, terms, texts)
     if mended != question:
         terms = list(match(mended, texts))
-    meant = [t for t in terms if t.df or t.term.isdigit() or not _CHANCE.fullmatch(t.term)]
+    meant = [
+        t
+        for t in terms
+        if t.df or t.term.isdigit() or not _CHANCE.fullmatch(t.term) or _is_letter(t.word, mended)
+    ]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
     meant = [t for t in meant if t.df or not says_kind(t.word)] or meant
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
@@ -130,9 +135,22 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     df = [term.df for term in meant]
     total = max((term.chunk_count for term in meant), default=0)
     weights = np.log(1 + (np.maximum(total - np.array(df), 0) + 0.5) / (np.array(df) + 0.5))
-    names = [term.word for term in meant]
     weights /= max(weights.sum(), 1e-9)
-    return Words(has=has, weights=weights, df=df, words=names, question=mended)
+    return Words(has=has, weights=weights, df=df, words=[t.word for t in meant], question=mended)
+
+
+def _is_letter(word: str, question: str) -> bool:
+    """Whether a word is a letter that tells one of several (zone D): it stands behind a word that
+    says something."""
+    letter = word.strip(MARKS)
+    return len(letter) == 1 and any(
+        at.strip(MARKS) == letter and letter.isupper() and _is_plain(before.lower())
+        for before, at in pairwise(question.split())
+    )
+
+
+def _is_plain(word: str) -> bool:
+    return word.isalpha() and not is_function_word(word)  # 12 V
 
 
 def is_in(word: str, part: str) -> bool:

@@ -11,6 +11,7 @@ from rag_pg.text.blocks import (
     find_tables,
     is_head,
     item_mark,
+    named_cells,
     read_cells,
 )
 from rag_pg.text.clean import clean_text
@@ -81,6 +82,7 @@ __all__ = [
     "is_function_word",
     "is_head",
     "item_mark",
+    "named_cells",
     "neutralise",
     "new_keys",
     "parse_markdown",

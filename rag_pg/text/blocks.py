@@ -69,6 +69,11 @@ def read_cells(row: str) -> list[str]:
     return [plain(cell.replace("\\|", "¦")).replace("¦", "|") for cell in cells]
 
 
+def named_cells(item: str) -> list[tuple[str, str]]:
+    """Return the cells of a row that is an item of a list, each behind the name of its column."""
+    return _NAMED.findall(item)
+
+
 def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
     """Whether a row is the head of the rows below it: a rule stands between them, or it has no
     number in a column of which the next row has one."""
@@ -107,7 +112,7 @@ def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
     while at + 1 < len(sentences):
         if is_head(text, sentences, at):
             names, start, read = read_cells(sentences[at].text), at + 1, read_cells
-        elif names := [name for name, _ in _NAMED.findall(sentences[at].text)]:
+        elif names := [name for name, _ in named_cells(sentences[at].text)]:
             start, read = at, lambda row: [value for _, value in _NAMED.findall(row)]
         else:
             at += 1

@@ -1,0 +1,124 @@
+"""How the passage that is nearest to a question is of another column, quantity or year than it asks
+for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from rag_pg.answer.figures import foreign_figures
+from rag_pg.answer.head import find_names
+from rag_pg.answer.rows import names_cell
+from rag_pg.answer.term_match import is_in
+from rag_pg.text import content_words, find_tables, is_function_word, named_cells, same_word, words
+
+if TYPE_CHECKING:
+    from rag_pg.answer.passage_scores import Candidate
+
+Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
+
+MOST = 3  # words for what is asked of a row
+NEAR = 0.3  # of what is asked and a column that has it under another name
+_YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
+_SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
+_QUANTITY = re.compile(r"(?<![\w-])(\d[\d.,]*)[-\u2011]([^\W\d_]{2,})(?![\w-])")  # 60-litre
+_OPEN = re.compile(  # what is said or asked of more than one year
+    r"\b(?:since|before|after|until|till|from|by|between|as\s+of|ab|seit|vor|nach|bis|von|depuis"
+    r"|avant|après|dès|desde|antes|después|hasta)\s+(?:\S+\s+){0,3}?(?=(?:19|20)\d\d)",
+    re.IGNORECASE,
+)
+
+
+def find_mismatch(
+    question: str, best: Candidate, others: Sequence[Candidate], near: Nearness
+) -> str:
+    """Return how the best passage is of something else than a question asks for; "": it is not, or
+    that cannot be told.
+
+    A row of a table that the question names has no column for what it asks, a quantity in one word
+    (a 60-litre bin) is not among those that the passage tells apart, or the passage is of other
+    years.
+
+    Args:
+        others: passages, one of which may have the quantity or the year. near: 0: as near as text
+            about something else.
+    """
+    return (
+        _other_quantity(question, best, others)
+        or _other_year(question, best, others)
+        or _other_column(question, best, near)
+    )
+
+
+def _other_quantity(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
+    for number, unit in _QUANTITY.findall(question):
+        asked = f"{number} {unit}"
+        alike = [c for c in others if c.words_found >= best.words_found]
+        if all(foreign_figures(asked, _apart(c)) for c in (best, *alike)):
+            own = [n for n, of in _QUANTITY.findall(best.hit.content) if same_word(of, unit)]
+            if own:
+                told = ", ".join(dict.fromkeys(f"{n}-{unit}" for n in own))
+                return f"the nearest passage is of {told}, not of {number}-{unit}"
+    return ""
+
+
+def _apart(c: Candidate) -> str:
+    return _QUANTITY.sub(r"\1 \2", f"{c.hit.title}\n{c.hit.heading}\n{c.hit.content}")
+
+
+def _other_year(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
+    """The years of a passage that are none of those of the question, nor around them."""
+    asked = set(_YEAR.findall(question))
+    own = _years(best)
+    if not asked or not own or asked & own or _OPEN.search(question):
+        return ""
+    if any(asked & _years(c) and c.words_found >= best.words_found for c in others):
+        return ""
+    is_within = any(min(own) < year < max(own) for year in asked)
+    is_open = _OPEN.search(best.hit.content) is not None and min(own) < min(asked)
+    if is_within or is_open:
+        return ""
+    return f"the nearest passage is of {', '.join(sorted(own))}, not of {', '.join(sorted(asked))}"
+
+
+def _years(c: Candidate) -> set[str]:
+    hit = c.hit
+    values = " ".join(map(str, hit.metadata.values()))
+    text = f"{hit.title}\n{hit.heading}\n{hit.uri.rpartition('/')[2]}\n{values}\n{hit.content}"
+    text = text.replace("_", " ")
+    seasons = {
+        str(int(y) + 1) for y, end in _SHORT_YEAR.findall(text) if int(end) == int(y[2:]) + 1
+    }
+    return seasons.union(_YEAR.findall(text))
+
+
+def _other_column(question: str, best: Candidate, near: Nearness) -> str:
+    """What a question asks of a row that it names, where no column is named like it, nor nearly."""
+    tables = find_tables(best.hit.content, best.sentences)
+    table = next((t for t in tables if t.first <= best.best < t.last), None)
+    alone = named_cells(best.sentences[best.best].text)
+    if table is not None:
+        names, rows = table.names, table.cells
+    elif len(alone) > 2 and best.sentences[best.best].kind == "item":
+        names, rows = [name for name, _ in alone], [[cell for _, cell in alone]]
+    else:
+        return ""
+    names = [name for name in names if name]
+    named = [cell for row in rows for cell in row if names_cell(question, cell)]
+    outside = f"{best.hit.title} {best.hit.heading} {' '.join(best.headings_above)}"
+    known = {word for text in (outside, *named) for word in words(text)}
+    asked = [word for word in content_words(question) if not is_function_word(word)]
+    rest = [word for word in asked if not _has(known, word)]
+    is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
+    columns = {word for name in names for word in words(name)}
+    if not named or not rest or is_else or any(_has(columns, word) for word in rest):
+        return ""
+    told = " ".join(rest)
+    if near(told, names) >= NEAR:
+        return ""
+    return f"the table that has “{max(named, key=len)}” has no column for “{told}”"
+
+
+def _has(own: set[str], word: str) -> bool:
+    return any(part in own or any(same_word(part, o) for o in own) for part in words(word))

@@ -1,0 +1,91 @@
+"""A passage that is near to a question and of another column, quantity, year or letter."""
+
+from __future__ import annotations
+
+import pytest
+from passages import WordEmbedder, hit
+
+from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.term_match import find_words
+from rag_pg.types import TermMatch
+
+TABLE = "| Engine | Torque | Mass |\n|---|---|---|\n| Rook | 90 | 41 |\n| Heron | 120 | 55 |"
+ITEMS = "- Engine: Rook; Torque: 90; Mass: 41\n- Engine: Heron; Torque: 120; Seal: felt; Mass: 55"
+LADDERS = "The 6-metre ladder costs 90 euros, the 9-metre ladder 140 euros."
+REPORT = "The harvest of 2016 was 310 tonnes of barley."
+
+
+def reason(question: str, *contents: str) -> str:
+    """Why it is refused; "": it is answered."""
+    found = [hit(text, number=number) for number, text in enumerate(contents, 1)]
+    got = answer_extractive(question, found, embedder=WordEmbedder())
+    assert got.found or got.reason
+    return "" if got.found else got.reason
+
+
+@pytest.mark.parametrize("content", [TABLE, ITEMS])
+def test_a_row_without_the_column_that_is_asked_for_is_no_answer(content: str) -> None:
+    told = "the table that has “Heron” has no column for “warranty”"
+    assert told in reason("What is the warranty of the Heron?", content)
+    assert not reason("What is the torque of the Heron?", content)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does the mass of the Heron compare with that of the Osprey?",
+        "Which ship of the northern fleet carries the Heron?",
+    ],
+)
+def test_what_is_asked_in_many_words_or_of_two_things_needs_no_column(question: str) -> None:
+    assert "no column" not in reason(question, TABLE)
+
+
+def test_a_question_about_a_row_alone_is_answered_by_it() -> None:
+    assert not reason("What is the Heron?", TABLE)
+
+
+def test_a_quantity_that_the_passage_does_not_tell_apart_is_no_answer() -> None:
+    told = "the nearest passage is of 6-metre, 9-metre, not of 12-metre"
+    assert told in reason("How much is the 12-metre ladder?", LADDERS)
+    assert not reason("How much is the 9-metre ladder?", LADDERS)
+    assert not reason("How much is the 12-metre ladder?", "The ladder of 12 metres is 190 euros.")
+
+
+def test_a_passage_of_another_year_is_no_answer() -> None:
+    other = "The barn was built in 2012."
+    told = "the nearest passage is of 2016, not of 2012"
+    assert told in reason("How much was the harvest of barley in 2012?", REPORT, other)
+    assert not reason("How much was the harvest of barley in 2016?", REPORT, other)
+
+
+@pytest.mark.parametrize(
+    ("question", "content"),
+    [
+        ("How much was the harvest since 2012?", REPORT),
+        ("How high is the toll in 2012?", "From 2010 on the toll is 4 euros."),
+        ("How high was the toll in 2012?", "The toll was 4 euros in 2010 and in 2014."),
+        ("How many goals in 2012?", "In the season of 2011/12 there were 40 goals."),
+    ],
+)
+def test_years_that_a_passage_spans_are_its_own(question: str, content: str) -> None:
+    assert not reason(question, content, "The barn was built in 2012.")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_told"),
+    [
+        ("Does basin D? cost", True),
+        ("Which vitamin D, please", True),
+        ("Can I pay", False),
+        ("A 12 V pump", False),
+    ],
+)
+def test_a_letter_behind_a_word_tells_one_of_several(question: str, is_told: bool) -> None:
+    terms = [
+        TermMatch(word=word, term=word.lower().strip("?,"), df=0, chunk_count=9, found_in=[])
+        for word in question.split()
+    ]
+    found = find_words(question, ["Basin A: a berth costs 9."], lambda *_: terms)
+    letters = {word for word in found.different if len(word.strip("?,")) == 1}
+    assert bool(letters) == is_told
