@@ -4,7 +4,8 @@ for."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rag_pg.answer.figures import foreign_figures
@@ -31,22 +32,28 @@ _OPEN = re.compile(  # what is said or asked of more than one year
 
 
 def find_mismatch(
-    question: str, best: Candidate, others: Sequence[Candidate], near: Nearness
+    question: str,
+    best: Candidate,
+    others: Sequence[Candidate],
+    unknown: Collection[str],
+    near: Nearness,
 ) -> str:
     """Return how the best passage is of something else than a question asks for; "": it is not, or
     that cannot be told.
 
-    A row of a table that the question names has no column for what it asks, a quantity in one word
+    A row of a table that the question names has no column for what it asks, no row is of the kind
+    that it names (a corporate membership), a quantity in one word
     (a 60-litre bin) is not among those that the passage tells apart, or the passage is of other
     years.
 
     Args:
-        others: passages, one of which may have the quantity or the year. near: 0: as near as text
-            about something else.
+        others: passages, one of which may have the quantity or the year. unknown: words of the
+            question that no document has. near: 0: as near as text about something else.
     """
     return (
         _other_quantity(question, best, others)
         or _other_year(question, best, others)
+        or _other_row(question, best, unknown, near)
         or _other_column(question, best, near)
     )
 
@@ -93,17 +100,33 @@ def _years(c: Candidate) -> set[str]:
     return seasons.union(_YEAR.findall(text))
 
 
+def _other_row(question: str, best: Candidate, unknown: Collection[str], near: Nearness) -> str:
+    """The word before the name of the first column, where it is that of no row, nor nearly."""
+    names, rows = _table(best)
+    keys = [row[0] for row in rows if row[0]]
+    if len(keys) < 2 or any(names_cell(question, key) for key in keys):
+        return ""
+    for word, kind in pairwise(content_words(question)):
+        is_kind = kind in words(names[0]) or any(same_word(kind, w) for w in words(names[0]))
+        if is_kind and word in unknown and near(word, keys) < NEAR:
+            return f"the table by “{names[0]}” has no row “{word}”"
+    return ""
+
+
+def _table(best: Candidate) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The names of the columns and the rows of the table in which the best sentence stands."""
+    for table in find_tables(best.hit.content, best.sentences):
+        if table.first <= best.best < table.last:
+            return table.names, table.cells
+    alone = named_cells(best.sentences[best.best].text)
+    if len(alone) > 2 and best.sentences[best.best].kind == "item":
+        return [name for name, _ in alone], [[cell for _, cell in alone]]
+    return (), ()
+
+
 def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     """What a question asks of a row that it names, where no column is named like it, nor nearly."""
-    tables = find_tables(best.hit.content, best.sentences)
-    table = next((t for t in tables if t.first <= best.best < t.last), None)
-    alone = named_cells(best.sentences[best.best].text)
-    if table is not None:
-        names, rows = table.names, table.cells
-    elif len(alone) > 2 and best.sentences[best.best].kind == "item":
-        names, rows = [name for name, _ in alone], [[cell for _, cell in alone]]
-    else:
-        return ""
+    names, rows = _table(best)
     names = [name for name in names if name]
     named = [cell for row in rows for cell in row if names_cell(question, cell)]
     outside = f"{best.hit.title} {best.hit.heading} {' '.join(best.headings_above)}"

@@ -186,6 +186,7 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
+    unknown = {word for a in asked if not a.is_met and not a.is_known for word in words(a.word)}
     best, *others = sorted(candidates, key=lambda c: -c.score)
 
     def near(text: str, texts: Sequence[str]) -> float:
@@ -198,7 +199,7 @@ def examine(
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
         lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
-        mismatch=find_mismatch(found.question, best, others, near),
+        mismatch=find_mismatch(found.question, best, others, unknown, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,

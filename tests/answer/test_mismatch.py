@@ -41,6 +41,12 @@ def test_what_is_asked_in_many_words_or_of_two_things_needs_no_column(question: 
     assert "no column" not in reason(question, TABLE)
 
 
+def test_a_table_without_a_row_of_the_kind_that_is_asked_for_is_no_answer() -> None:
+    told = "the table by “Engine” has no row “dormant”"
+    assert told in reason("What is the torque and mass of a dormant engine?", TABLE)
+    assert not reason("What is the torque and mass of the heron engine?", TABLE)
+
+
 def test_a_question_about_a_row_alone_is_answered_by_it() -> None:
     assert not reason("What is the Heron?", TABLE)
 
