@@ -130,7 +130,8 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     names = [name for name in names if name]
     named = [cell for row in rows for cell in row if names_cell(question, cell)]
     outside = f"{best.hit.title} {best.hit.heading} {' '.join(best.headings_above)}"
-    known = {word for text in (outside, *named) for word in words(text)}
+    own = [cell for row in rows if not set(named).isdisjoint(row) for cell in row]
+    known = {word for text in (outside, *own) for word in words(text)}
     asked = [word for word in content_words(question) if not is_function_word(word)]
     rest = [word for word in asked if not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
