@@ -10,10 +10,11 @@ from datetime import date
 import numpy as np
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, without_operation
+from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import is_restated, other_figures, source_date
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
-from rag_pg.answer.passage_scores import LABEL, Candidate, Evidence, heading_path
+from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
 from rag_pg.text import (

@@ -6,16 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.figures import foreign_figures
 from rag_pg.answer.head import find_names
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
 from rag_pg.text import content_words, find_tables, is_function_word, named_cells, same_word, words
-
-if TYPE_CHECKING:
-    from rag_pg.answer.passage_scores import Candidate
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, read_words, stands_in
 from rag_pg.answer.mismatch import find_mismatch
@@ -20,7 +21,6 @@ from rag_pg.answer.term_match import (
     MARKS,
     MatchTerms,
     Meaning,
-    Numbers,
     Words,
     compare_meaning,
     find_words,
@@ -54,49 +54,9 @@ _FIGURES = re.compile(r"\s(?:\d+[.,]\d+|[\d.,]*\d\s[\d.,]*\d)(?:\s[A-Z]{3})?\Z")
 # The documents answer when nothing is lacking (`find_lacking`, `lacks_number`), and the best
 # similarity of a sentence and COVERAGE x the best share of what is asked that one hit has reach
 # ENOUGH.
-COVERAGE = 0.75
 ENOUGH = 0.5
 UNTOLD = 0.4  # the share that counts where a question in another language cannot have it
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
-
-
-@dataclass(kw_only=True, slots=True, eq=False)
-class Candidate:
-    """A hit with its sentences, and of each: the displayed text, the heading within the hit above
-    it, what is compared with the question (it under its heading, or the document's own question
-    that it answers), the share of the question's words that it has, alone and with headings, its
-    similarity to the question (nan: not embedded) and its score. other_rows: those that are rows of
-    figures without the code that the question names, where another row has it.
-
-    relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
-    question's words that the hit has; words_found: which.
-    """
-
-    hit: Hit
-    relative_score: float
-    sentences: list[Sentence]
-    shown: list[str]
-    headings_above: list[str]
-    compared: list[str]
-    word_shares: Numbers = field(default_factory=lambda: np.zeros(0))
-    word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
-    similarities: Numbers = field(default_factory=lambda: np.zeros(0))
-    scores: Numbers = field(default_factory=lambda: np.zeros(0))
-    other_rows: set[int] = field(default_factory=set)
-    coverage: float = 0.0
-    words_found: set[str] = field(default_factory=set)
-    score: float = 0.0
-    is_reranked: bool = False
-
-    @property
-    def evidence(self) -> float:
-        if self.is_reranked:
-            return float(self.scores.max())
-        return float(np.nanmax(self.similarities)) + COVERAGE * self.coverage
-
-    @property
-    def best(self) -> int:
-        return int(np.argmax(self.scores))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
