@@ -22,9 +22,9 @@ BEGIN
         '(?:[0-9]{1,3}(?:[., ''\u2019\u00A0\u202F][0-9]{3})+|[0-9]+)[.,][0-9]{2}';
     RETURN right(before, 40) || E'\x03' || left(after, 40) ~ (
             -- 46.22 55.00, 12 5.00, no sign, other figure or unit beside which could be of both
-            E'(?<![-+/x:=%~0-9.,\u00B1\u00D7\u00F7\u2212\u2013] ?)(?:' || _amount || E'|[0-9]{1,4}'
-            '(?=[^0-9]+[0-9]{1,2}[.,]))(?=[^0-9]*[ \\t\u00A0|;])' || _blanks || E'\x03' || _blanks
-            || _amount || E'(?![0-9.,'']*[0-9]| ?[[:lower:]]'
+            E'(?<![0-9.,])(?<![-+/x:=%~\u00B1\u00D7\u00F7\u2212\u2013] ?)(?:' || _amount
+            || E'|[0-9]{1,4}(?=[^0-9]+[0-9]{1,2}[.,]))(?=[^0-9]*[ \\t\u00A0|;])'
+            || _blanks || E'\x03' || _blanks || _amount || E'(?![0-9.,'']*[0-9]| ?[[:lower:]]'
             '| ?[-+/%*$\u00B0\u00B1\u00D7\u00F7\u2030\u2212\u2013\u00A3\u20AC])'
             -- the end of a line with several
             || E'|[0-9][ \\t\u00A0|;]' || _blanks || _amount || _blanks
