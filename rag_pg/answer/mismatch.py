@@ -17,7 +17,8 @@ from rag_pg.text import content_words, find_tables, is_function_word, named_cell
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
 MOST = 3  # words for what is asked of a row
-NEAR = 0.3  # of what is asked and a column that has it under another name
+NEAR = 0.3  # of a word and a row that has it under another name
+NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
 _QUANTITY = re.compile(r"(?<![\w-])(\d[\d.,]*)[-\u2011]([^\W\d_]{2,})(?![\w-])")  # 60-litre
@@ -135,10 +136,11 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     columns = {word for name in names for word in words(name)}
     if not named or not rest or is_else or any(_has(columns, word) for word in rest):
         return ""
-    told = " ".join(rest)
-    if near(told, names) >= NEAR:
+    # "When … open" is nearer to hours than "open" alone
+    unnamed = (w for w in question.split() if is_function_word(w) or not _has(known, w))
+    if near(" ".join(unnamed), names) >= NEAR_QUESTION:
         return ""
-    return f"the table that has “{max(named, key=len)}” has no column for “{told}”"
+    return f"the table that has “{max(named, key=len)}” has no column for “{' '.join(rest)}”"
 
 
 def _has(own: set[str], word: str) -> bool:

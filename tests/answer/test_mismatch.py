@@ -26,7 +26,7 @@ def reason(question: str, *contents: str) -> str:
 @pytest.mark.parametrize("content", [TABLE, ITEMS])
 def test_a_row_without_the_column_that_is_asked_for_is_no_answer(content: str) -> None:
     told = "the table that has “Heron” has no column for “warranty”"
-    assert told in reason("What is the warranty of the Heron?", content)
+    assert told in reason("Heron warranty?", content)
     assert not reason("What is the torque of the Heron?", content)
 
 
