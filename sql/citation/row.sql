@@ -34,6 +34,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._between_amounts IS
-$$Whether the edge between two texts, as they stand, is between two figures of a row, neither of which
-can be a part of the other: amounts with two decimals that blanks part (46.22 55.00), a whole number
-and one below a hundred (12 5.00), or behind the last of several in a line, where no unit follows.$$;
+$$Whether the edge between two texts, as they stand, is between two figures of a row, neither of
+which can be a part of the other: amounts with two decimals that blanks part (46.22 55.00), a whole
+number and one below a hundred (12 5.00), or behind the last of several in a line, where no unit
+follows.$$;
