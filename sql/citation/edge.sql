@@ -447,15 +447,14 @@ BEGIN
     IF NOT _begins THEN
         _edge := right(_parts[1], 24) || E'\x03' || left(_parts[2], 24);
         _shape := rag._quote_shape(_edge);
-        IF (rag._parts_token(_shape) OR rag._parts_words(_edge)
+        IF rag._parts_token(_shape) OR rag._parts_words(_edge)
             -- ,5 is a number, and 5' are feet
             OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
             OR strpos(_shape, E'0\x03''') > 0
             OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
                 OR rag._parts_amount(right(_before, 16), left(_slice, 16)))
             OR right(_parts[1], 1) NOT IN ('', ' ')
-                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')))
-            AND NOT rag._between_amounts(_before, _slice || _after) THEN
+                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')) THEN
             RETURN false;
         END IF;
     END IF;
@@ -470,8 +469,7 @@ BEGIN
             -- formulas, fractions, circled ones
             OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0
                 AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
-                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0)
-            OR rag._between_amounts(_before || _slice, _after);
+                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0);
     END IF;
     RETURN true;
 END

@@ -321,56 +321,6 @@ def test_a_cut_inside_a_token_is_no_proof(connection: Connection, source: str, q
     assert locate(connection, source, quote)[0] in ("partial", "fabricated")
 
 
-ROWS = """Stock of the depot
-Code Part In Out
-RZ-17 Copper elbow, short 18.40 21.75
-RZ-20 Clamp 6 2,50 3,10
-RZ-31 Flange, forged 1,204.50 1,399.00
-RZ-44 Gasket | 0.85 | $1.10
-The depot was counted in May."""
-
-
-@pytest.mark.parametrize(
-    "quote",
-    [
-        "RZ-17 Copper elbow, short 18.40 21.75",
-        "Copper elbow, short 18.40",
-        "short 18.40 21.75\n",
-        "RZ-20 Clamp 6 2,50 3,10",
-        "RZ-20 Clamp 6 2,50",
-        "RZ-20 Clamp 6",
-        "2,50 3,10\nRZ-31 Flange, forged",
-        "RZ-31 Flange, forged 1,204.50",
-        "1,399.00\nRZ-44 Gasket",
-        "Gasket | 0.85 | $1.10",
-    ],
-)
-def test_figures_of_a_row_are_whole_without_those_beside_them(
-    connection: Connection, quote: str
-) -> None:
-    assert locate(connection, ROWS, quote)[0] == "exact"
-
-
-@pytest.mark.parametrize(
-    ("source", "quote"),
-    [
-        ("Rent of the barn 46.22 1 234.50", "Rent of the barn 46.22 1"),
-        ("Rent of the barn 46.22 1 234.50 And of the house", "234.50 And of the house"),
-        ("The whole mast is 12 5.00 m high", "The whole mast is 12"),
-        ("It was opened on 12.11 2024", "It was opened on 12.11"),
-        ("Weight of barrels 46.22 55.00\nkg without the lids", "Weight of barrels 46.22 55.00"),
-        ("Price of barrels 46.22 55.00\nEUR without the lids", "Price of barrels 46.22 55.00"),
-        ("The share of barrels is 5.00 10.00 %", "The share of barrels is 5.00"),
-        ("A board of 3.00 x 5.00 8.00", "A board of 3.00 x 5.00"),
-        ("The end is at 46.22-55.00", "The end is at 46.22"),
-    ],
-)
-def test_figures_that_may_be_one_are_not_parted(
-    connection: Connection, source: str, quote: str
-) -> None:
-    assert locate(connection, source, quote)[0] in ("partial", "fabricated")
-
-
 OPENS = "The office opens every morning at ten and closes at six."
 
 
