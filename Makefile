@@ -117,7 +117,7 @@ lint: $(VENV)/.test ## whether the code is formatted, what the linter finds, imp
 	$(BIN)/lint-imports --no-cache
 
 types: $(VENV)/.test ## mypy, strict, tests and benchmarks included
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 check: lint types test ## everything a change must pass
 

@@ -575,7 +575,7 @@ def save_model(
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=64,
         unk_token="[UNK]",
