@@ -19,13 +19,19 @@ from rag_pg.config import Settings
 
 DEPLOY = ROOT / "docs" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+STARTED = {
+    "rag-pg-upgrade": "rag-pg db upgrade",
+    "rag-pg-serve": "rag-pg serve",
+    "rag-pg-worker@": "rag-pg worker",
+}
 OBJECTS: list[dict[str, Any]] = [
     *yaml.safe_load_all((DEPLOY / "kubernetes" / "rag-pg.yaml").read_text())
 ]
 
 
-def check_command(words: list[str]) -> None:
-    """Fail where rag-pg has no such command or option; what it would do is not done."""
+def command_of(words: list[str]) -> str:
+    """Return the path of the command that a line calls, as rag-pg db upgrade. Fail where rag-pg has
+    no such command or option; what it would do is not done."""
     program, *rest = words
     assert program == "rag-pg"
     command: Any = typer.main.get_command(app)
@@ -33,6 +39,7 @@ def check_command(words: list[str]) -> None:
     while hasattr(command, "resolve_command"):
         name, command, rest = command.resolve_command(context, rest)
         context = command.make_context(name, list(rest), parent=context)
+    return str(context.command_path)
 
 
 def containers() -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -47,7 +54,7 @@ def containers() -> list[tuple[dict[str, Any], dict[str, Any]]]:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_a_unit_starts_what_there_is(unit: Path) -> None:
     (line,) = re.findall(r"^ExecStart=/usr/bin/env (.+)$", unit.read_text(), re.M)
-    check_command(shlex.split(line.replace("%i", "8080")))
+    assert command_of(shlex.split(line.replace("%i", "8080"))) == STARTED[unit.stem]
 
 
 @pytest.mark.skipif(
@@ -76,8 +83,11 @@ def test_the_environment_has_settings_that_there_are() -> None:
 
 def test_the_objects_of_kubernetes_fit_each_other() -> None:
     assert [one["kind"] for one in OBJECTS] == ["Job", "Deployment", "Deployment", "Service"]
+    commands = [
+        command_of([str(word) for word in container["command"]]) for _, container in containers()
+    ]
+    assert sorted(commands) == sorted(STARTED.values())
     for one, container in containers():
-        check_command([str(word) for word in container["command"]])
         pod = one["spec"]["template"]
         labels = pod["metadata"]["labels"]
         assert (

@@ -272,12 +272,12 @@ def test_a_tenant_exports_what_it_sees_and_imports_nothing(dsn: str, tmp_path: P
         tenancy.make_tenants(connection, tenants, access="reader")
         tenancy.share(connection, tenants)
 
-    with tenancy.tenants_of(dsn, tenants, make):
-        _export_as_tenant(make_conninfo(dsn, user=tenancy.role("acme")), tmp_path)
-
-
-def _export_as_tenant(role: str, tmp_path: Path) -> None:
-    with Rag(role, settings=Settings(home=tmp_path / "home")) as rag:
+    with (
+        tenancy.tenants_of(dsn, tenants, make),
+        Rag(
+            make_conninfo(dsn, user=tenancy.role("acme")), settings=Settings(home=tmp_path / "home")
+        ) as rag,
+    ):
         for name in (tenancy.collection("acme"), tenancy.SHARED):
             docs = rag.get_collection(name)
             assert rag.export_collection(name, tmp_path / name).documents == docs.count() > 3

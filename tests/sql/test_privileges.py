@@ -119,8 +119,22 @@ def test_what_is_done_once_in_many_times_is_done_here(roles: dict[str, str]) -> 
 def test_each_role_may_do_the_upkeep_of_caches_that_its_calls_begin(
     roles: dict[str, str], role: str
 ) -> None:
-    with psycopg.connect(roles[role], autocommit=True) as connection:
-        connection.execute("SELECT rag._trim_cache(1000), rag._fold_cache_uses()")
+    with (
+        psycopg.connect(roles[role]) as connection,
+        connection.transaction(force_rollback=True),
+    ):
+        connection.execute(
+            """INSERT INTO rag.cache_entries (kind, key, value, expires_at)
+               VALUES ('answer', 'kept', '', 'infinity'), ('answer', 'expired', '', '-infinity');
+               INSERT INTO rag.cache_uses SELECT 'upkeep', 0, n, 0, 0, 0
+               FROM generate_series(1, 3) AS n"""
+        )
+        removed = connection.execute("SELECT rag._trim_cache(1000)").fetchone()
+        kept = connection.execute("SELECT convert_from(key, 'UTF8') FROM rag.cache_entries")
+        assert (removed, kept.fetchall()) == ((1,), [("kept",)])
+        connection.execute("SELECT rag._fold_cache_uses()")
+        uses = connection.execute("SELECT hits FROM rag.cache_uses WHERE kind = 'upkeep'")
+        assert uses.fetchall() == [(6,)]
 
 
 def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, str]) -> None:
