@@ -65,6 +65,7 @@ def content_words(text: str) -> list[str]:
     return [word for word in different if word not in _FOLDED] or different
 
 
+@lru_cache(4096)
 def is_function_word(text: str) -> bool:
     """Whether a text is nothing but function and question words of larger European languages."""
     found = words(text)

@@ -1,7 +1,7 @@
 """SIGKILL before any statement of a sync: the next one reads what is missing, loses nothing, has
 nothing twice, and the one after it finds nothing to do.
 
-Three places for each kind of location are tried here, all of them where `minutes` is run; S3 by
+Two places for each kind of location are tried here, all of them where `minutes` is run; S3 by
 `make test-stores`. Folders are in tests/ingest/test_killed.py.
 """
 
@@ -161,7 +161,7 @@ def begun(
 
 def test_a_killed_sync_is_done_by_the_next(source: Source, begun: Any, program: Any) -> None:
     make, folder, count, wanted = begun
-    for place in (count // 4, count // 2, 3 * count // 4, count - 1):
+    for place in (count // 2, count - 1):
         dsn = make()
         assert run(program, "sync", dsn, folder, place) == 0, "it was not killed"
         assert healed(dsn, folder) == (len(NEW) + source.pages, wanted)

@@ -300,7 +300,7 @@ def test_processes_of_one_service_share_the_limits_of_a_key(notes: Rag) -> None:
     )
     head = {"authorization": f"Bearer {key}"}
     search = {"collection": "notes", "query": "valve", "vector_weight": 0}
-    with running(notes, "--keys", "--processes", "3") as service, ThreadPoolExecutor(8) as pool:
+    with running(notes, "--keys", "--processes", "2") as service, ThreadPoolExecutor(8) as pool:
 
         def ask(_: int) -> int:  # each by a connection of its own
             return httpx2.post(

@@ -175,8 +175,17 @@ def edit_one_document(collection: Collection, connection: Connection) -> None:
         put(collection, connection, "near", 150)
 
 
-@pytest.mark.parametrize("kind", ["hnsw", "binary"])
-@pytest.mark.parametrize("leave_dead", [delete, roll_back, edit_one_document])
+@pytest.mark.parametrize(
+    ("kind", "leave_dead"),
+    [
+        ("hnsw", delete),
+        ("hnsw", roll_back),
+        ("hnsw", edit_one_document),
+        ("binary", delete),
+        pytest.param("binary", roll_back, marks=pytest.mark.minutes),
+        pytest.param("binary", edit_one_document, marks=pytest.mark.minutes),
+    ],
+)
 def test_dead_vectors_take_nobodys_place(
     collection: Collection,
     connection: Connection,
