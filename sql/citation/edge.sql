@@ -29,6 +29,25 @@ COMMENT ON FUNCTION rag._around IS
 $$The inside of a bracket expression for what is not seen, quotation marks and brackets.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._prose_letter()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u024F\u0388-\u0481\u048A-\u0556\u0561-\u0587'
+    '\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0985-\u09B9\u0B85-\u0BB9\u10D0-\u10FA\uAC00-\uD7A3';
+
+COMMENT ON FUNCTION rag._prose_letter IS
+$$The inside of a bracket expression for letters of scripts with spaces.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._prose()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[' || rag._prose_letter() || E'"''.,;:!?() \n\u00AB\u00BB\u0300-\u0337\u0589\u0591-\u05BD'
+    '\u060C\u061B\u061F\u064B-\u065F\u06D4\u0900-\u0903\u093A-\u0964\u0981-\u0983\u09BC-\u09CD'
+    '\u0BBE-\u0BCD\u2013\u2018-\u201E-]*';
+
+COMMENT ON FUNCTION rag._prose IS
+$$A regular expression for words without figures and signs, and what stands between them.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._quote_core(quote text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -156,13 +175,14 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
     '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
-    -- a section, a sign in words
-    '|(?:§|n°|minus|минус) ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]');
+    -- a section, a sign in words, a time
+    '|(?:§|n°|minus|минус) ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
+    '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])');
 
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
-min), a section, a number (No. 5), a sign in words.$$;
+min), a section, a number (No. 5), a sign in words, a time (5 p.m.).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_words(form text)
@@ -182,6 +202,33 @@ $$Whether the character 3 parts in a form what words make one: a short form (ca 
 Chinese, a negation and what it negates.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._operator()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'(?:[-+*/:!<>=]?=|[+*<>\u2212\u00B1\u00B7\u00D7\u00F7\u2190-\u21FF\u2200-\u22FF])';
+
+COMMENT ON FUNCTION rag._operator IS
+$$A regular expression for the operator of a formula.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._index()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'[\u00B2\u00B3\u00B9\u2070-\u209C]';
+
+COMMENT ON FUNCTION rag._index IS
+$$A regular expression for a raised or lowered figure.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._symbol(is_behind boolean)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN is_behind
+    THEN '[([]*(?:[' || rag._prose_letter() || ']|\w*' || rag._index() || ')(?![\w.''’-])'
+    ELSE '(?:(?:^|[^\w.''’])[' || rag._prose_letter() || ']|' || rag._index() || ')[])]*' END;
+
+COMMENT ON FUNCTION rag._symbol IS
+$$A regular expression for an operand of one letter or with an index. is_behind: behind an
+operator.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._parts_formula(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -192,12 +239,32 @@ RETURN edge ~ (
     '|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
     -- x_{1}, 10^{5}, rgb(1, 2), ません
     '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)|[A-Za-z0-9](?:\x03[(]|[(]\x03)[0-9]'
-    '|\u307E(?:\x03\u305B|\u305B\x03)\u3093');
+    '|\u307E(?:\x03\u305B|\u305B\x03)\u3093'
+    -- vowels of Thai and Lao, which stand behind or before a consonant; 2 H₂
+    '|\x03[\u0E30\u0E32\u0E33\u0E45\u0EB0\u0EB2\u0EB3]|[\u0E40-\u0E44\u0EC0-\u0EC4]\x03'
+    '|[0-9] ?\x03 ?[A-Z][a-z]?[\u2080-\u2089]');
 
 COMMENT ON FUNCTION rag._parts_formula IS
 $$Whether the character 3 parts a formula or a call, in a text as it stands: what is lowered or
 charged behind a bracket, a sign and a fraction of one character, an index or a power of TeX,
-figures in parentheses; or the negation ません.$$;
+figures in parentheses; or a syllable of Thai or Lao, the negation ません.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_equation(edge text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- first whether it has one of those that are used, for a regular expression takes longer
+RETURN translate(edge, E'=+*<>\u2212\u00B1\u00B7\u00D7\u00F7\u2190\u2192\u2194\u21D2\u21D4\u21CC'
+    '\u2208\u221E\u2227\u2228\u2229\u222A\u2248\u2260\u2261\u2264\u2265\u2282\u2286\u22C5', '')
+    <> edge AND edge ~ (
+    '(?:' || rag._symbol(false) || E'(?: *\x03 +| +\x03 *)' || rag._operator()
+    || E' |(?: *\x03 +| +\x03 *)' || rag._operator() || ' ' || rag._symbol(true) || '|'
+    || rag._symbol(false) || ' ' || rag._operator() || E'(?: *\x03 +| +\x03 *)|[^ \n] +'
+    || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true) || ')');
+
+COMMENT ON FUNCTION rag._parts_equation IS
+$$Whether the character 3 stands, in a text as it stands, beside an operator of which one side is
+one letter or has an index (E = mc², a + b).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)
@@ -288,6 +355,27 @@ COMMENT ON FUNCTION rag._units IS
 $$Units and magnitudes that stand behind a number, each between blanks.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._is_unit_name(word text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- as it stands, and with a small letter
+RETURN word || ' ' || lower(left(word, 1)) || substr(word, 2) ~ (
+    E'^(?:[kMGTm\u00B5\u03BCpncdh]?(?:bar|Pa|Hz|eV|Sv|Gy|Bq|mol|lx|lm|cd|Wh|Ah|VA|rad|cal)'
+    '|[kMGm\u00B5\u03BCn][NJWVAHSFT\u03A9]|dB[Am]?|pH|IU|rpm|psi|kn) '
+    '| (?:(?:[kc]h?ilo|[cz]enti|milli|mi[ck]ro|mega|giga|tera|de[cz]i|de[ck]a|he[ck]to|nano)?'
+    '(?:m(?:eter[ns]?|etres?|\u00E8tres?|etr[oi]s?)|gram(?:s|mes?|ms?|m[oi]|os?)?'
+    '|lit(?:er[ns]?|res?|r[oi]s?)|watts?|volts?|amp[e\u00E8]?re?s?|hertz|pascals?|joules?|bytes?'
+    '|bits?|tonn(?:es?|en)|tons?|se[ck]ond[aeios]{0,2}|sekunden?)'
+    '|inch(?:es)?|feet|miles?|yards?|ounces?|hectares?|hektar|acres?|gallons?|degrees?'
+    '|grad[ios]{0,2}|degr\u00E9s?|minut(?:en?|es|os?|i)|hours?|stunden?|heures?|horas?|days?|tagen?'
+    '|jours?|giorn[io]|weeks?|wochen?|semaines?|semanas?|settiman[ae]|months?|monaten?|mois|meses'
+    '|years?|jahren?|ans|ann[io]|segundos?|d\u00EDas?|ann\u00E9es|a\u00F1os?)$');
+
+COMMENT ON FUNCTION rag._is_unit_name IS
+$$Whether a word is a unit with its prefix (mbar), or the name of one or of a time in English,
+German, French, Spanish or Italian.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._magnitudes()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ' tsd mio mrd mil mill mll mln mld bn mn thousand hundred tausend mille million millions'
@@ -317,11 +405,14 @@ BEGIN
         WHEN _found IS NULL THEN false
         WHEN _last BETWEEN ' 0' AND ' 9 ' THEN
             strpos(rag._units() || rag._money(), _next) > 0 OR _next LIKE ' p% c%'
+            OR rag._is_unit_name(_found[3])
         WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), lower(_last)) > 0 THEN
             strpos(rag._money(), _next) > 0
-        ELSE _next BETWEEN ' 0' AND ' 9 ' AND strpos(rag._currencies(), _last) > 0 END
+        ELSE _next BETWEEN ' 0' AND ' 9 '
+            AND (strpos(rag._currencies(), _last) > 0
+                OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $') END
         -- degrees, feet and inches, a ratio (5 : 3), an ordinal
-        OR _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFK](?![0-9A-Za-z])'
+        OR _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
             '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
             '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_ \n]+(?:[Jj](?:anuar|u[nl][ij]'
@@ -334,9 +425,9 @@ $$;
 
 COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
-magnitude or the currency behind it, or from the currency before it (codes of ISO 4217), a magnitude
-from the currency behind it, a ratio (5 : 3), or an ordinal from what it counts (2. Mai, 19.
-Jahrhundert).$$;
+magnitude or the currency behind it, or from the currency or the capitals before it (RFC 2119), a
+magnitude from the currency behind it, a ratio (5 : 3), or an ordinal from what it counts (2. Mai,
+19. Jahrhundert).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ends_inside(form text, shape text, quoted text)
@@ -380,6 +471,51 @@ $$Whether a quotation ends inside a token of its source. form, shape: of the edg
 character 3 at it (rag._quote_form, rag._quote_shape). quoted: the form of the quotation's end.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._parts_rows(original text, boundary integer)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _before CONSTANT text := right(left(original, boundary), 400);
+    _after CONSTANT text := substr(original, boundary + 1, 400);
+    _begins CONSTANT boolean := right(rtrim(_before, E' \t'), 1) = E'\n';
+    _gap CONSTANT text := E' *[|\t][ |\t]*| {2,}|;(?! )';
+    _figures CONSTANT text := E'^[-+(.,:/''’*$%)0-9 \u00A2-\u00A5\u00B0\u00B1\u2013\u2014\u20AC'
+        '\u2212]*[0-9][)%]?$';
+    _row text[];
+    _next text[];
+    _first text;  -- cell of the next row
+BEGIN
+    IF NOT _begins AND left(ltrim(_after, E').\t\r '), 1) IS DISTINCT FROM E'\n' THEN
+        RETURN false;
+    END IF;
+    _row := regexp_split_to_array(btrim(CASE WHEN _begins
+        THEN substring(_before FROM E'([^\n]*)\n[ \t]*$')
+        ELSE substring(_before FROM E'[^\n]*$') || split_part(_after, E'\n', 1) END,
+        E' \t\r'), _gap);
+    _next := regexp_split_to_array(btrim(
+        split_part(_after, E'\n', CASE WHEN _begins THEN 1 ELSE 2 END), E' \t\r'), _gap);
+    _first := rtrim(_next[1], '.');
+    RETURN cardinality(_row) > 1 AND cardinality(_row) = cardinality(_next)
+        AND _row[cardinality(_row)] ~ _figures AND _next[cardinality(_next)] ~ _figures
+        -- no sign, unit or further figures of the last cell, which goes on in the next line
+        AND _first ~ E'^(?![-+*/=%^(\u00B0-\u00B3\u00B7\u00B9\u00BC-\u00BE\u00D7\u00F7\u2030\u2070'
+            '-\u20CF\u2150-\u22FF])(?:..|[0-9A-Za-z])'
+        AND (_first ~ '^[0-9]') = (_row[1] ~ '^[0-9]')
+        AND NOT (_row[1] ~ _figures AND _next[cardinality(_next)] ~ '^[0-9]{3}$')
+        AND strpos(lower(rag._units() || rag._money()) || rag._magnitudes(),
+            ' ' || lower(_first) || ' ') = 0
+        AND NOT rag._is_unit_name(_first) AND NOT rag._is_unit_name(lower(_first));
+END
+$$;
+
+COMMENT ON FUNCTION rag._parts_rows IS
+$$Whether an offset of a text is between two rows of a table: at the end of a line whose last cell,
+like that of the next line, has figures alone, and that has as many cells, which tabs, bars or two
+blanks part.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._is_whole(
     original text, start integer, stop integer, form text DEFAULT NULL)
 RETURNS boolean
@@ -395,9 +531,6 @@ DECLARE
         rag._parts_numeral(right(_before, 24) || E'\x03' || left(_slice, 24));
     _parts_end CONSTANT boolean :=
         rag._parts_numeral(right(_slice, 24) || E'\x03' || left(_after, 24));
-    _formula CONSTANT boolean :=
-        rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
-        OR rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4));
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
         || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || ']'
@@ -411,7 +544,14 @@ DECLARE
     _edge text;
     _shape text;
 BEGIN
-    IF _parts_begin OR _parts_end OR _formula THEN
+    IF _parts_begin OR _parts_end
+        OR NOT _begins AND (
+            rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
+            OR rag._parts_equation(right(_before, 12) || E'\x03' || left(_slice, 12)))
+        OR NOT _ends AND (
+            rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
+            OR rag._parts_equation(right(_slice, 12) || E'\x03' || left(_after, 12)))
+    THEN
         RETURN false;
     END IF;
     IF form IS NULL THEN
@@ -447,14 +587,15 @@ BEGIN
     IF NOT _begins THEN
         _edge := right(_parts[1], 24) || E'\x03' || left(_parts[2], 24);
         _shape := rag._quote_shape(_edge);
-        IF rag._parts_token(_shape) OR rag._parts_words(_edge)
+        IF (rag._parts_token(_shape) OR rag._parts_words(_edge)
             -- ,5 is a number, and 5' are feet
             OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
             OR strpos(_shape, E'0\x03''') > 0
             OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
                 OR rag._parts_amount(right(_before, 16), left(_slice, 16)))
             OR right(_parts[1], 1) NOT IN ('', ' ')
-                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')) THEN
+                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')))
+            AND NOT (strpos(_shape, '0') > 0 AND rag._parts_rows(original, start)) THEN
             RETURN false;
         END IF;
     END IF;
@@ -469,7 +610,8 @@ BEGIN
             -- formulas, fractions, circled ones
             OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0
                 AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
-                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0);
+                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0)
+            OR strpos(_shape, '0') > 0 AND rag._parts_rows(original, stop);
     END IF;
     RETURN true;
 END

@@ -162,25 +162,6 @@ $$A regular expression for one character that is no mark between words, no figur
 per cent, degree or prime.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._prose_letter()
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 'A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u024F\u0388-\u0481\u048A-\u0556\u0561-\u0587'
-    '\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0985-\u09B9\u0B85-\u0BB9\u10D0-\u10FA\uAC00-\uD7A3';
-
-COMMENT ON FUNCTION rag._prose_letter IS
-$$The inside of a bracket expression for letters of scripts with spaces.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._prose()
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '[' || rag._prose_letter() || E'"''.,;:!?() \n\u00AB\u00BB\u0300-\u0337\u0589\u0591-\u05BD'
-    '\u060C\u061B\u061F\u064B-\u065F\u06D4\u0900-\u0903\u093A-\u0964\u0981-\u0983\u09BC-\u09CD'
-    '\u0BBE-\u0BCD\u2013\u2018-\u201E-]*';
-
-COMMENT ON FUNCTION rag._prose IS
-$$A regular expression for words without figures and signs, and what stands between them.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._classless()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[^\x01-\x7F\u00DF-\u00F6\u00F8-\u024F\u0300-\u036F'

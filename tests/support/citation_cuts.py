@@ -123,6 +123,16 @@ SAID = {
     "times": "цена выросла в {n}] раз за этот год",
     "metres": "the area is {n}] metre² of the floor",
     "squared": "the area is {n} metre]² of the floor",
+    "time of day": "the office opens at {n} [p.m. on all days",
+    "unit with a prefix": "the pressure was {n} [mbar in all of them",
+    "name of a unit": "la capacidad es de {n} [litros en total",
+    "equation": "it was written as E] = mc² in a paper",
+    "side of an equation": "it was written as y = [x + {n} in a paper",
+    "reaction": "it follows {n} [H₂ + O₂ in a paper",
+    "code of a condition": "guard it with x [!= null in all of them",
+    "standard": "they follow RFC] {n} in all of the tools",
+    "side of the world": "the hut stands at {n}°] N of the trees",
+    "syllable of Thai": "ผู้เช่าต้องชำระค่าเช่]า ทุกเดือน",
 }
 
 

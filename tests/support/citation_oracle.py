@@ -45,7 +45,7 @@ def form(text: str, divided: str) -> str:
     text = normalize("NFC", re.sub(r"[\p{Pd}−⁃]", "-", text.translate(SAME)).casefold())
     text = re.sub("([^!-@[-`{-~])- (?=([^!-@[-`{-~]))", lambda m: m[1] + divided if
         {kind(m[1]), kind(m[2])} <= {*"ulmvhsj"} else m[0], re.sub(r"[\s\x1c-\x1f]+", " ", text))
-    text = re.sub(r"(?<=\d) (?=%)| (?=[.:](?: (?!\d)|$))", "", text).strip()
+    text = re.sub(r"(?<=\d) (?=%)| (?=[.:]+(?: (?!\d)|$))", "", text).strip()
     return str(re.sub(r"(?<=(.))(?<!-|,(?= \d)) (?=([^-]))(?!, ?\d)", lambda m:
         FREE if {kind(m[1]), kind(m[2])} & {*"uvhpqb"} else " ", text))
 
