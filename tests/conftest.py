@@ -157,10 +157,13 @@ def databases_of_cases(rag_databases: Databases) -> Iterator[dict[str, str]]:
         rag_databases.drop(dsn)
 
 
-@pytest.fixture(scope="session")
-def left() -> list[str]:
-    """The databases of tests that have ended."""
-    return []
+@pytest.fixture(scope="module")
+def left(rag_databases: Databases, template: str) -> Iterator[list[str]]:
+    """The databases of tests that have ended; they go before the template, whose roles they use."""
+    made: list[str] = []
+    yield made
+    for dsn in made:
+        rag_databases.drop(dsn)
 
 
 @pytest.fixture
