@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import psycopg
 import pytest
 from http_service import BASE, app_over, with_service
-from tenancy import canary, make_tenants, role, tenants_of
+from tenancy import SHARED, canary, make_tenants, role, share, tenants_of
 from typer.testing import CliRunner
 
 from rag_pg import Rag, RagError, Settings
@@ -334,6 +337,104 @@ def test_a_key_with_a_tenants_role_sees_nothing_of_other_tenants(
             assert [one["id"] for one in told["models"].json()["data"]] == ["rag:docs-a"]
             assert told["search a"].json()["hits"]
             assert not [name for name, one in told.items() if canary("b") in one.text]
+
+
+OWN = {"collection": "docs-b", "uri": f"{canary('b')}-0"}
+PASSING = r'"(?:\w*seconds|\w+_at|id|created|lag)": ?[^,}]*'  # what differs between two calls
+IN_COMMON = {"collection": SHARED, "uri": f"b/{canary('b')}-0"}
+
+
+def calls_of(app: Any, named: dict[str, str]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Every call of the service with these names: method, path, route, arguments of the client."""
+    one, query = named["collection"], {"query": "alpha"}
+    bodies: dict[str, dict[str, Any]] = {
+        "/search": query | {"collection": one, "vector_weight": 0},
+        "/ask": {"collection": one, "question": "alpha?"},
+        "/collections": {"name": one},
+        "/documents": {"content": "text"},
+        "/why_not": query | {"collection": one, "chunk_id": named["chunk"]},
+        "/feedback": {"collection": one, "answer_id": named["answer"], "rating": 1},
+        "/jobs/retry": {"collection": one},
+        "/eval/queries": {"set_name": named["set"], "queries": [{"id": "1", "question": "a?"}]},
+        "/v1/chat/completions": {"model": one, "messages": [{"role": "user", "content": "a?"}]},
+        "/v1/embeddings": {"model": one, "input": "alpha"},
+        "/v1/vector_stores/{collection}/search": query,
+        "/v1/rerank": query | {"documents": ["alpha"]},
+        "/retrieval": {"knowledge_id": one, "retrieval_setting": {"top_k": 3}} | query,
+        "/web_search": query,
+    }
+    values = named | {
+        "chunk_ids": named["chunk"], "job_id": named["job"], "run_id": "987654321",
+        "run_a": "987654321", "run_b": "987654321", "set_name": named["set"], "old": "1",
+        "new": "2", "field": "owner", "uri_prefix": named["uri"][:6], "metric": "mrr",
+    }  # fmt: skip
+    found = []
+    for path, methods in app.openapi()["paths"].items():
+        for method, told in methods.items():
+            names = [p["name"] for p in told.get("parameters", ()) if p["in"] == "query"]
+            more: dict[str, Any] = {"params": {n: values[n] for n in names if n in values}}
+            if path == "/uploads":
+                more = {"data": {"collection": one}, "files": {"files": (named["uri"], b"text")}}
+            elif method in ("post", "put"):
+                more["json"] = bodies[path]
+            where = re.sub(r"\{(\w+)\}", lambda m: values[m[1]], path)
+            found.append((method.upper(), where, path, more))
+    return found
+
+
+@pytest.mark.parametrize("of_another", [OWN, IN_COMMON], ids=["its own", "in a shared collection"])
+def test_no_route_tells_what_is_anothers_from_what_never_was(
+    new_database: Callable[..., str],
+    rag_template: str,
+    tmp_path: Path,
+    of_another: dict[str, str],
+) -> None:
+    def make(connection: psycopg.Connection[Any]) -> None:
+        connection.execute(  # ids that no other number is
+            """SELECT setval(s.oid::regclass, 500000000) FROM pg_class AS s
+               WHERE s.relkind = 'S' AND s.relnamespace = 'rag'::regnamespace"""
+        )
+        make_tenants(connection, ["a", "b"])
+        share(connection, ["a", "b"])
+
+    with tenants_of(new_database(name_of(rag_template)), ["a", "b"], make) as dsn:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            secret, *ids = connection.execute(
+                """SELECT rag.make_service_key('a', %s), c.chunk_id::text,
+                    (SELECT a.answer_id::text FROM rag.answer_log AS a
+                     WHERE a.question LIKE %s LIMIT 1),
+                    (SELECT max(j.job_id)::text FROM rag.jobs AS j)
+                   FROM rag.chunks AS c JOIN rag.documents AS d USING (collection_id, document_id)
+                   WHERE d.uri = %s""",
+                [role("a"), f"%{canary('b')}%", of_another["uri"]],
+            ).fetchone() or ("",)  # fmt: skip
+        other = of_another | dict(zip(("chunk", "answer", "job"), ids, strict=True))
+        never = {
+            "collection": of_another["collection"].replace("-b", "-q"),
+            "uri": of_another["uri"].replace(canary("b"), "neverwas"),
+            "chunk": "987654321", "answer": str(uuid.uuid4()), "job": "987654322",
+        }  # fmt: skip
+        with Rag(dsn, settings=Settings(home=tmp_path)) as rag:
+            rag.evaluation.sets.put("set-b", [{"id": "1", "question": f"{canary('b')}?"}])
+            app = app_over(rag, keys=True)
+
+            async def ask(client: httpx2.AsyncClient) -> list[list[tuple[str, str, int, str]]]:
+                told = []
+                for named in (other | {"set": "set-b"}, never | {"set": "set-q"}):
+                    found = []
+                    for method, path, route, more in calls_of(app, named):
+                        got = await client.request(method, path, headers=bearer(secret), **more)
+                        text = re.sub(PASSING, "", got.text)
+                        for name in ("uri", "collection", "chunk", "answer", "job", "set"):
+                            text = text.replace(named[name], name)
+                        found.append((method, route, got.status_code, text))
+                    told.append(found)
+                return told
+
+            another, nobody = with_service(app, ask)
+    assert [call[:2] for call in another if canary("b") in call[3]] == []
+    assert [pair for pair in zip(another, nobody, strict=True) if pair[0] != pair[1]] == []
+    assert len(another) >= 47 and not [call for call in another if call[2] in (422, 500)]
 
 
 def test_where_nothing_can_be_written_only_keys_without_limits_are_served(

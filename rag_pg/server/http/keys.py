@@ -37,7 +37,8 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
 
     Args:
         headers: the values of Authorization.
-    Raises: Refused, with the same words for every key that is none; with 429 beyond a limit.
+    Raises: Refused, with the same words for every key that is none, and for one that was revoked or
+        has expired with those, as who brings it has its secret; with 429 beyond a limit.
     """
     scheme, _, given = (headers[0] if len(headers) == 1 else "").partition(" ")
     digest = hashlib.sha256(given.strip().encode("utf-8", "replace")).digest()
