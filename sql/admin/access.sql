@@ -114,8 +114,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    kinds CONSTANT text[] :=
-        '{reader,writer,worker,evaluator,source_owner,source_writer}';
+    kinds CONSTANT text[] := '{reader,writer,worker,evaluator,source_owner,source_writer}';
 BEGIN
     PERFORM rag._require_owner('say who has access');
     IF access <> ALL (kinds) THEN

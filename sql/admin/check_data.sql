@@ -67,27 +67,23 @@ BEGIN
                 format('%s in collection %L, and no job will embed them', _count, _c.name),
                 format('SELECT rag.repair_collection(%L)', _c.name);
         END IF;
-        SELECT count(*) INTO _count
-        FROM rag.chunks AS k
-        WHERE k.collection_id = _c.collection_id
-            AND NOT EXISTS (SELECT FROM rag.documents AS d
-                            WHERE d.collection_id = _c.collection_id
-                                AND d.document_id = k.document_id);
-        IF _count > 0 THEN
-            RETURN QUERY SELECT 'chunks without documents', 'fail',
-                format('%s in collection %L', _count, _c.name),
-                format('SELECT rag.repair_collection(%L)', _c.name);
-        END IF;
-        SELECT count(*) INTO _count
-        FROM rag.embeddings AS e
-        WHERE e.space_id = _c.space_id
-            AND NOT EXISTS (SELECT FROM rag.chunks AS k
-                            WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id);
-        IF _count > 0 THEN
-            RETURN QUERY SELECT 'vectors without chunks', 'fail',
-                format('%s in collection %L', _count, _c.name),
-                format('SELECT rag.repair_collection(%L)', _c.name);
-        END IF;
+        RETURN QUERY
+        SELECT f.check_name, 'fail', format('%s in collection %L', f.count, _c.name),
+            format('SELECT rag.repair_collection(%L)', _c.name)
+        FROM (
+            SELECT 'chunks without documents' AS check_name, count(*)
+            FROM rag.chunks AS k
+            WHERE k.collection_id = _c.collection_id
+                AND NOT EXISTS (SELECT FROM rag.documents AS d
+                                WHERE d.collection_id = _c.collection_id
+                                    AND d.document_id = k.document_id)
+            UNION ALL
+            SELECT 'vectors without chunks', count(*)
+            FROM rag.embeddings AS e
+            WHERE e.space_id = _c.space_id
+                AND NOT EXISTS (SELECT FROM rag.chunks AS k
+                    WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id)) AS f
+        WHERE f.count > 0;
     END LOOP;
     FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
         ORDER BY c.name LOOP

@@ -58,8 +58,7 @@ BEGIN
                 AND NOT o.settings ? 'imported'
                 AND NOT EXISTS (
                     SELECT FROM unnest(topics) AS t (name)
-                    WHERE (t.name = topic) =
-                        (rag._run_setting(ROW(o.*)::rag.eval_runs, t.name)
+                    WHERE (t.name = topic) = (rag._run_setting(ROW(o.*)::rag.eval_runs, t.name)
                             = rag._run_setting(ROW(r.*)::rag.eval_runs, t.name))))
     ORDER BY r.run_id DESC LIMIT 1;
     IF _base.run_id IS NULL THEN

@@ -91,8 +91,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection CONSTANT rag.collections :=
-        rag._require_collection(collection_version.collection);
+    _collection CONSTANT rag.collections := rag._require_collection(collection_version.collection);
 BEGIN
     IF rag._scope(_collection.collection_id) IS NOT NULL THEN
         RETURN rag._scoped_version(_collection);

@@ -303,36 +303,6 @@ collections alone, one of which has a document of that uri: eval_judgements_of_o
 Returns counts by table.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._erase_source_keys(collection_id integer, document_keys uuid[])
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET row_security TO off
-AS $$
-BEGIN
-    -- What a worker has locked it is about to follow: it removes the key itself.
-    WITH gone AS (
-        DELETE FROM rag.source_documents AS d
-        WHERE d.ctid = ANY (ARRAY(
-            SELECT x.ctid FROM rag.source_documents AS x
-            JOIN rag.sources AS s ON s.source_id = x.source_id
-            WHERE s.collection_id = _erase_source_keys.collection_id AND x.document_id =
-                ANY (document_keys)
-            FOR UPDATE OF x SKIP LOCKED))
-        RETURNING d.source_id, d.key
-    )
-    DELETE FROM rag.source_changes AS c
-    WHERE c.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM rag.source_changes AS x
-        JOIN gone AS g ON g.source_id = x.source_id AND g.key = x.key
-        FOR UPDATE OF x SKIP LOCKED));
-END
-$$;
-
-COMMENT ON FUNCTION rag._erase_source_keys IS
-$$Remove the keys of the rows that documents were made of: a key says what its uri says.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._erase_statistics(collection_id integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -473,7 +443,21 @@ BEGIN
         _count := _count + 1;
     END LOOP;
     _removed := _removed || jsonb_build_object('documents_of_copies', _count);
-    PERFORM rag._erase_source_keys(_key, _ids);
+    -- A key says what its uri says. What a worker has locked it is about to follow, and removes.
+    WITH gone AS (
+        DELETE FROM rag.source_documents AS d
+        WHERE d.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM rag.source_documents AS x
+            JOIN rag.sources AS s ON s.source_id = x.source_id
+            WHERE s.collection_id = _key AND x.document_id = ANY (_ids)
+            FOR UPDATE OF x SKIP LOCKED))
+        RETURNING d.source_id, d.key
+    )
+    DELETE FROM rag.source_changes AS c
+    WHERE c.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM rag.source_changes AS x
+        JOIN gone AS g ON g.source_id = x.source_id AND g.key = x.key
+        FOR UPDATE OF x SKIP LOCKED));
     PERFORM rag._note_change(_key);  -- for the cache, where the document was deleted before
     PERFORM rag._erase_statistics(_key);
     _hashes := ARRAY(SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')

@@ -7,8 +7,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _collection CONSTANT rag.collections :=
-        rag._require_collection(_synced_documents.collection);
+    _collection CONSTANT rag.collections := rag._require_collection(_synced_documents.collection);
     _id CONSTANT integer := _collection.collection_id;
 BEGIN
     RETURN QUERY

@@ -94,8 +94,7 @@ BEGIN
     FOR _part IN
         SELECT p.* FROM jsonb_each(_operators) AS o,
         LATERAL rag._compile_operator(_compile_field.collection_id, field, rag._field_steps(field),
-            o.key,
-            o.value, depth) AS p
+            o.key, o.value, depth) AS p
     LOOP
         _conditions := _conditions || _part.condition;
         indexed := indexed OR _part.indexed;

@@ -182,8 +182,7 @@ BEGIN
     );
     IF cardinality(_kept) < wanted AND cardinality(_first) < cardinality(chunk_keys) THEN
         RETURN rag._distinct_chunks(_distinct_chunks.collection_id, chunk_keys, per_document,
-            keep_duplicates,
-            NULL);
+            keep_duplicates, NULL);
     END IF;
     RETURN _kept;
 END

@@ -75,8 +75,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces :=
-        rag._require_active_space(
+    _space rag.spaces := rag._require_active_space(
             (rag._require_collection(collection)).collection_id);
 BEGIN
     IF of_space <> _space.space_id THEN
@@ -112,8 +111,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _active rag.spaces :=
-        rag._require_active_space(
+    _active rag.spaces := rag._require_active_space(
             (rag._require_collection(_assert_active_space.collection)).collection_id);
 BEGIN
     IF _active.space_id <> _assert_active_space.space_id THEN
@@ -139,8 +137,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces :=
-        rag._require_active_space(
+    _space rag.spaces := rag._require_active_space(
             (rag._require_collection(space_settings.collection)).collection_id);
 BEGIN
     IF wanted_space <> _space.space_id THEN

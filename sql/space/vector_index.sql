@@ -48,8 +48,7 @@ BEGIN
         CASE of_space.index_options ->> 'kind'
             WHEN 'binary' THEN format(
                 '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) '
-                '{vector}.bit_hamming_ops',
-                of_space.dimensions)
+                '{vector}.bit_hamming_ops', of_space.dimensions)
             WHEN 'hnsw' THEN format(
                 '(embedding::{vector}.halfvec(%s)) {vector}.%I',
                 of_space.dimensions, format('halfvec_%s_ops', of_space.distance)) END,
@@ -141,8 +140,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces :=
-        rag._require_active_space(
+    _space rag.spaces := rag._require_active_space(
             (rag._require_collection(drop_vector_index.collection)).collection_id);
 BEGIN
     IF NOT rag._has_index(_space) THEN
@@ -167,8 +165,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces :=
-        rag._require_active_space(
+    _space rag.spaces := rag._require_active_space(
             (rag._require_collection(build_vector_index.collection)).collection_id);
     _had boolean := rag._has_index(_space);
 BEGIN

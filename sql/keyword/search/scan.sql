@@ -208,26 +208,6 @@ $$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment,
 rare_vector: what the rare lexemes contribute, in the same form.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._block_gate(
-    collection_id integer, segment_key integer, required text[]
-)
-RETURNS bit varying
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (
-        SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
-        FROM rag._read_weights(_block_gate.collection_id, segment_key, required) AS p
-    );
-END
-$$;
-
-COMMENT ON FUNCTION rag._block_gate IS
-$$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights
-there).$$;
-
-
 CREATE OR REPLACE FUNCTION rag._scan_blocks(
     query rag.keyword_query, required text[], segments integer[], rare_vectors {vector}.sparsevec[],
     at_least double precision, below double precision, first_scores {vector}.vector,
@@ -257,7 +237,10 @@ BEGIN
             SELECT CASE WHEN cardinality(required) = 0 THEN
                 {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                    ELSE {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
-                        & rag._block_gate(query.collection_id, t.segment, required) END AS passed
+                        -- a 1 for each chunk that has every required lexeme
+                        & (SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
+                           FROM rag._read_weights(query.collection_id, t.segment, required) AS p)
+                   END AS passed
             OFFSET 0
         ) AS b
         CROSS JOIN LATERAL (

@@ -132,8 +132,7 @@ BEGIN
         GROUP BY k.lexeme, k.chunks
         ORDER BY k.chunks DESC, k.lexeme COLLATE "C"
     ), ordinary AS MATERIALIZED (
-        SELECT rag._ordinary_words(listed, ARRAY(
-            SELECT unnest(f.words) FROM forms AS f)) AS words
+        SELECT rag._ordinary_words(listed, ARRAY(SELECT unnest(f.words) FROM forms AS f)) AS words
     )
     SELECT w.lexeme, w.chunks, w.word
     FROM (  -- OFFSET 0: no chunk is read for a word after the last that is wanted
