@@ -59,11 +59,11 @@ def test_a_feed_that_is_replaced_for_ever_uses_the_same_slots(churn: Connection)
     assert next_slot(churn) < 2 * 16_000
 
 
-@pytest.mark.parametrize("left", [0, 100, 5_000])
-def test_slots_that_were_used_up_are_used_again(churn: Connection, left: int) -> None:
+@pytest.mark.parametrize("free", [0, 100, 5_000])
+def test_slots_that_were_used_up_are_used_again(churn: Connection, free: int) -> None:
     put(churn, 0)
     churn.execute("CALL rag.maintain()")
-    churn.execute("UPDATE rag.keyword_totals SET next_slot = 2147483647 - %s", [left])
+    churn.execute("UPDATE rag.keyword_totals SET next_slot = 2147483647 - %s", [free])
     for revision in range(1, 4):
         put(churn, revision)
         before = found(churn, "item7 revision")
