@@ -50,7 +50,7 @@ class Small(Connection):
 
 
 class Hasty(Connection):
-    head_seconds = 0.0
+    head_seconds = body_seconds = 0.0
 
 
 def connected(state: ServerState, kind: type[Connection] = Connection) -> tuple[Any, Wire]:
@@ -107,6 +107,32 @@ def test_who_never_ends_its_headers_is_left() -> None:
         return wire.closed
 
     assert asyncio.run(wait())
+
+
+def test_a_stop_waits_for_answers_and_not_for_bodies_that_never_come() -> None:
+    async def stop() -> list[bool]:
+        begun = asyncio.Event()
+
+        async def answer(scope: Any, receive: Any, send: Any) -> None:
+            begun.set()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        closed = []
+        for body in (b"{", b"{}"):
+            made, wire = connected(ServerState(), Hasty)
+            made.app = answer
+            made.data_received(HEAD + b"Content-Length: 2\r\n\r\n" + body)
+            await begun.wait()
+            made.shutdown()
+            later = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.001, later.set)  # behind that of the connection
+            await later.wait()
+            closed.append(wire.closed)
+            made.connection_lost(None)
+        return closed
+
+    assert asyncio.run(stop()) == [True, False]
 
 
 def test_a_process_has_no_more_connections_than_it_can() -> None:

@@ -16,11 +16,13 @@ Base: Any = object if TYPE_CHECKING else AutoHTTPProtocol
 
 class Connection(Base):  # type: ignore[misc]
     """uvicorn's, with bounds. most: of a process, below the 1024 files that it usually may open.
-    head_bytes, head_seconds: of a request's address and headers."""
+    head_bytes, head_seconds: of a request's address and headers. body_seconds: that a body has to
+    come whole while the service stops."""
 
     most: ClassVar[int] = 800
     head_bytes: ClassVar[int] = 65_536
     head_seconds: ClassVar[float] = 30.0
+    body_seconds: ClassVar[float] = 10.0
     _late: asyncio.TimerHandle | None = None
     _read = 0  # bytes of a head
 
@@ -46,6 +48,14 @@ class Connection(Base):  # type: ignore[misc]
                 self.send_400_response(f"The headers have more than {self.head_bytes} bytes.")
             else:  # perhaps what is left of a body that was refused
                 self.transport.close()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self.loop.call_later(self.body_seconds, self._end_body)
+
+    def _end_body(self) -> None:
+        if self.cycle is not None and self.cycle.more_body:
+            self.transport.close()
 
     def _await_head(self) -> None:
         if self._late is None:
