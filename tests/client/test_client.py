@@ -411,7 +411,8 @@ def test_no_transaction_is_open_while_the_embedder_works(
     def look(texts: Any) -> None:
         (count,) = connection.execute(
             """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-               AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND state <> 'active'"""
+               AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND state <> 'active'
+               AND backend_type = 'client backend'"""
         ).fetchone() or (0,)
         seen.append(count)
 

@@ -132,7 +132,7 @@ def test_who_leaves_cancels_the_statement(
     def waiting() -> int:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND wait_event_type = 'Lock'"
+            " AND wait_event_type = 'Lock' AND backend_type = 'client backend'"
         ).fetchone()
         assert row is not None
         return int(row[0])
@@ -193,7 +193,7 @@ def test_readers_that_go_away_free_connections_threads_and_calls_of_the_model(
     def busy() -> int:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND state <> 'idle'"
+            " AND pid <> pg_backend_pid() AND state <> 'idle' AND backend_type = 'client backend'"
         ).fetchone()
         assert row is not None
         return int(row[0])

@@ -140,7 +140,8 @@ def test_connections_that_the_server_closed_meanwhile_are_opened_anew(
                 pass
             ended = connection.execute(
                 """SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
-                   WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()
+                       AND backend_type = 'client backend'"""
             ).fetchone()
             assert ended == (3,)
             assert [opened.list_collections() for _ in range(4)] == [[], [], [], []]

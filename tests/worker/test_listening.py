@@ -36,7 +36,8 @@ def until(connection: Connection, statement: str) -> None:
 LISTENERS = """SELECT count(*) = 1 FROM pg_stat_activity
                WHERE datname = current_database() AND query LIKE 'LISTEN%'"""
 AT_WORK = """SELECT count(*) = 0 FROM pg_stat_activity
-             WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"""
+             WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+             AND backend_type = 'client backend'"""
 
 
 def test_one_connection_hears_of_jobs_requests_and_sources(

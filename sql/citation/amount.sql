@@ -1,0 +1,234 @@
+-- Numbers with their signs, units, magnitudes and currencies, which a quotation must not part.
+
+CREATE OR REPLACE FUNCTION rag._is_unit(word text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN length(word) < 2
+        -- also stop words, in one language or another
+        OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
+            ',som,ton,var,vi,раз}')
+        OR NOT (ts_lexize('pg_catalog.english_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.german_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.french_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.spanish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.russian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.italian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.portuguese_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.dutch_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.danish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.swedish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.norwegian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.finnish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.hungarian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.turkish_stem', word) = '{}');
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_unit IS
+$$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): any word but the stop
+words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are units as well.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_dated(quoted text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN quoted ~ (
+    E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
+    '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
+    '|год[ау]?) [0-9]{4}$'
+    '|(?:^|[^a-z])(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mai|ma\u0308rz|okt|dez'
+    '|jan[uv]|fe\u0301?[bv]r|enero|mars|marzo|a[bv]ri?|mayo|juin|jui|juni|juli|aou\u0302t|ago'
+    '|dici?|de\u0301c)[a-z]*[.]?(?: de)?(?: [0-9]{1,2})?,? [0-9]{4}$');
+
+COMMENT ON FUNCTION rag._is_dated IS
+$$Whether a quotation, in its form, ends with a date or a year that says so (year 2020, March 2020,
+31.12.2020): no word behind it is its unit.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
+    '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
+    '|(?:between|zwischen|entre|между) [^ ]+'
+    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
+    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
+    -- no year
+    '|(?:^|[^0-9])[0-9]{1,3}(?: out)?(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
+    '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
+    '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+    ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
+    -- a section, a sign in words, a time
+    '|(?:§|n°|minus|минус) ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
+    '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])');
+
+COMMENT ON FUNCTION rag._parts_figures IS
+$$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
+between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
+min), a section, a number (No. 5), a sign in words, a time (5 p.m.).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- first whether the word before the edge can be a part of one, as that takes a tenth of the time
+RETURN (
+    right(rtrim(split_part(edge, E'\x03', 1), E' \n'), 1) BETWEEN '0' AND '9'
+    OR strpos(
+        ' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
+        ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
+        ' hundred thousand million billion half a an and un une deux trois quatre cinq dix vingt'
+        ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
+        ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und ',
+        ' ' || lower(reverse(split_part(reverse(rtrim(
+            translate(split_part(edge, E'\x03', 1), E'\n', ' '))), ' ', 1))) || ' ') > 0
+)
+AND edge ~* (
+    -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
+    E'\\m(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred'
+    '|un|une|deux|trois|quatre|cinq|dos|tres|cuatro|ein|eine|zwei|drei|vier|sechs)'
+    '(?:[ \n]*\x03[ \n]+(?:(?:and|et|y|und)[ \n]+)?(?:an?[ \n]+|one[ \n]+|une?[ \n]+)?'
+    '|[ \n]+(?:and|et|y|und)[ \n]*\x03[ \n]+(?:an?|one|une?)[ \n]+'
+    '|[ \n]+(?:and|et|y|und)[ \n]+(?:an?|one|une?)[ \n]*\x03[ \n]+)'
+    '(?:half|halves|thirds?|quarters?|fourths|fifths|sixths|sevenths|eighths|ninths|tenths'
+    '|hundredths|thousandths|demie?|tiers|quarts?|cinqui\u00E8mes?|tercios?|cuartos?|medio|media'
+    '|drittel|viertel|f\u00FCnftel|sechstel|zehntel)(?![-\\w])'
+    -- twenty five, treinta y cinco, vingt et un
+    '|\\m(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ \n]*\x03[ \n]+'
+    '(?:one|two|three|four|five|six|seven|eight|nine)(?![-\\w])'
+    '|\\m(?:treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|vingt|trente|quarante'
+    '|cinquante|soixante)(?:[ \n]*\x03[ \n]+(?:et|y)[ \n]+|[ \n]+(?:et|y)[ \n]*\x03[ \n]+)'
+    '(?:une?|onze|uno|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)(?!\\w)'
+    -- two hundred, half a million; hundred and five
+    '|\\m(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
+    '|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|deux|trois|quatre|cinq|dix'
+    '|dos|tres|cien|zwei|drei|zehn|hundert)[ \n]*\x03[ \n]+'
+    '|half[ \n]*\x03[ \n]+an?[ \n]+|half[ \n]+an?[ \n]*\x03[ \n]+)'
+    '(?:hundred|thousand|millions?|billions?|trillions?|dozen|cents?|mille|mil|millones|milliards?'
+    '|millionen|milliarden?)(?![-\\w])'
+    '|\\m(?:hundred|thousand|million|billion)(?:[ \n]*\x03[ \n]+(?:and[ \n]+)?'
+    '|[ \n]+and[ \n]*\x03[ \n]+)'
+    '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
+    '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)');
+
+COMMENT ON FUNCTION rag._parts_numeral IS
+$$Whether the character 3 parts a number in words, or a fraction: two thirds, 2 and a half, twenty
+five, two hundred and six, half a million; in English, and some in French, Spanish and German.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._currencies()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD'
+    ' BTC BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN'
+    ' ETB ETH EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR'
+    ' IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD'
+    ' MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR'
+    ' PAB PEN PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE'
+    ' SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS'
+    ' VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL US$ CA$ AU$ A$ C$ HK$ NZ$ S$ R$ Rs'
+    ' Fr kr ';
+
+COMMENT ON FUNCTION rag._currencies IS
+$$Codes of currencies (ISO 4217) and what is written before an amount like them, each between
+blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._money()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag._currencies() || ' euro euros dollar dollars pound pounds cent cents Euro Dollar Cent '
+    || E'\u20AC \u00A3 \u00A5 $ ';
+
+COMMENT ON FUNCTION rag._money IS
+$$Currencies as they stand behind an amount, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._units()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E' m g l km kg kl cm cg cl mm mg ml dm dg dl nm ng nl um ug ul \u00B5m \u00B5g \u00B5l'
+    ' \u03BCm \u03BCg \u03BCl Hz kHz MHz GHz kB kiB kbit kW kWh MB MiB Mbit MW MWh GB GiB'
+    ' Gbit GW GWh TB TiB Tbit TW TWh Wh bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
+    ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
+    ' thousand million millions billion billions trillion trillions tausend Tausend'
+    ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
+    ' mill\u00F3n millon L mL cL dL M G T ';
+
+COMMENT ON FUNCTION rag._units IS
+$$Units and magnitudes that stand behind a number, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_unit_name(word text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- as it stands, and with a small letter
+RETURN word || ' ' || lower(left(word, 1)) || substr(word, 2) ~ (
+    E'^(?:[kMGTm\u00B5\u03BCpncdh]?(?:bar|Pa|Hz|eV|Sv|Gy|Bq|mol|lx|lm|cd|Wh|Ah|VA|rad|cal)'
+    '|[kMGm\u00B5\u03BCn][NJWVAHSFT\u03A9]|dB[Am]?|pH|IU|rpm|psi|kn) '
+    '| (?:(?:[kc]h?ilo|[cz]enti|milli|mi[ck]ro|mega|giga|tera|de[cz]i|de[ck]a|he[ck]to|nano)?'
+    '(?:m(?:eter[ns]?|etres?|\u00E8tres?|etr[oi]s?)|gram(?:s|mes?|ms?|m[oi]|os?)?'
+    '|lit(?:er[ns]?|res?|r[oi]s?)|watts?|volts?|amp[e\u00E8]?re?s?|hertz|pascals?|joules?|bytes?'
+    '|bits?|tonn(?:es?|en)|tons?|se[ck]ond[aeios]{0,2}|sekunden?)'
+    '|inch(?:es)?|feet|miles?|yards?|ounces?|hectares?|hektar|acres?|gallons?|degrees?'
+    '|grad[ios]{0,2}|degr\u00E9s?|minut(?:en?|es|os?|i)|hours?|stunden?|heures?|horas?|days?|tagen?'
+    '|jours?|giorn[io]|weeks?|wochen?|semaines?|semanas?|settiman[ae]|months?|monaten?|mois|meses'
+    '|years?|jahren?|ans|ann[io]|segundos?|d\u00EDas?|ann\u00E9es|a\u00F1os?)$');
+
+COMMENT ON FUNCTION rag._is_unit_name IS
+$$Whether a word is a unit with its prefix (mbar), or the name of one or of a time in English,
+German, French, Spanish or Italian.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._magnitudes()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' tsd mio mrd mil mill mll mln mld bn mn thousand hundred tausend mille million millions'
+    ' millionen billion billions billionen trillion trillions trillionen milliard milliards'
+    ' milliarde milliarden billiarde billiarden millones mill' || E'\u00F3n тыс млн млрд ';
+
+COMMENT ON FUNCTION rag._magnitudes IS
+$$Magnitudes that a currency may follow, in small letters, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_amount(before text, after text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _edge CONSTANT text := normalize(before || E'\x03' || after, NFKC);
+    -- a figure, a word or a figure, the edge, a word or a figure; $ is a letter
+    _found CONSTANT text[] := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
+        '([0-9]|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen() || E']*\\x03(?:[.]?[*_'
+        || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
+        '[^\\x01-#%-@[-`{-\\x7F]+(?![0-9])|[0-9])');
+    _last CONSTANT text := ' ' || rtrim(_found[2], '.') || ' ';
+    _next CONSTANT text := ' ' || _found[3] || ' ';
+BEGIN
+    RETURN CASE
+        WHEN _found IS NULL THEN false
+        WHEN _last BETWEEN ' 0' AND ' 9 ' THEN
+            strpos(rag._units() || rag._money(), _next) > 0 OR _next LIKE ' p% c%'
+            OR rag._is_unit_name(_found[3])
+        WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), lower(_last)) > 0 THEN
+            strpos(rag._money(), _next) > 0
+        ELSE _next BETWEEN ' 0' AND ' 9 '
+            AND (strpos(rag._currencies(), _last) > 0
+                OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $') END
+        -- degrees, feet and inches, a ratio (5 : 3), an ordinal
+        OR _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
+            '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
+            '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
+            '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_ \n]+(?:[Jj](?:anuar|u[nl][ij]'
+            '|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])|[Aa](?:pril|ugust)|[Ss]eptember'
+            '|[Oo]ktober|[Nn]ovember|[Dd]e[zsc]ember)'
+            '|(?:^|[ \n])(?:der|die|das|dem|den|des|im|zum|vom|beim) [0-9]{1,2}(?:[.]\x03|\x03[.])'
+            ' [A-Z\u00C4\u00D6\u00DC]');
+END
+$$;
+
+COMMENT ON FUNCTION rag._parts_amount IS
+$$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
+magnitude or the currency behind it, or from the currency or the capitals before it (RFC 2119), a
+magnitude from the currency behind it, a ratio (5 : 3), or an ordinal from what it counts (2. Mai,
+19. Jahrhundert).$$;
