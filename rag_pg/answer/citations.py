@@ -50,6 +50,9 @@ _OPEN_LATER = re.compile(rf"\s*[*_\"'\[(]{{0,9}}{_beginnings(MARKER)}$")
 _SPACES = re.compile(r"(?<!\s)(\s{100})\s+")  # models that lose their way write them without end
 _OPEN_CODE = re.compile(r"`[^`\n]*$")
 
+# Between two lines that read the same alone as together, where no code stands.
+_LINE_END = re.compile(r"(?<=[.!?\]])(?:[ \t]*\n)+(?=\S)")
+
 _OPENING = "[［【(*_\"' \t\n"  # marks and spaces that something may begin with
 _MOST_OPEN = 50  # beginnings, one behind the other
 
@@ -72,36 +75,60 @@ class CitedText:
         self.dropped: list[str] = []
         self._numbers = {key: number for number, key in enumerate(keys, 1)}
         self.raw = ""
+        # what reads the same whatever follows is read once, in whole lines: all before `_rest`
+        self._rest = ""
+        self._lines: str | None = None
+        self._cited: set[int] = set()
+        self._dropped: list[str] = []
 
     def feed(self, piece: str) -> None:
         """Take the next piece of the text."""
         self.raw += piece
-        text = self.raw.lstrip()
-        if not _OPEN_LEADING.fullmatch(text):
-            body = self._body(text)
+        self._rest += piece
+        if self._lines is not None or not _OPEN_LEADING.fullmatch(self._rest.lstrip()):
+            body = self._body()
             if (settled := _settled(body)) is not None:
                 self._read(body[:settled])
+                self._keep_lines(body, settled)
 
     def close(self, *, was_cut: bool = False) -> None:
         """Take what is open as it is. was_cut: the text ends in the middle; half a citation is left
         out."""
-        body = self._body(self.raw.lstrip())
+        body = self._body()
         self._read(_UNFINISHED.sub("", body) if was_cut else body)
         self.found = self.found and bool(self.text)
 
-    def _body(self, text: str) -> str:
-        text = _SPACES.sub(r"\1", text)
+    def _body(self) -> str:
+        text = _SPACES.sub(r"\1", self._rest)
+        if self._lines is not None:
+            return text
+        text = text.lstrip()
         leading = _LEADING.match(text)
         self.found = leading is None
         return text[leading.end() :] if leading else text
 
     def _read(self, body: str) -> None:
-        self.text, self.cited, self.dropped = _read_citations(body, self._numbers)
+        self.cited, self.dropped = set(self._cited), list(self._dropped)
+        read = _read_citations(body, self._numbers, self.cited, self.dropped)
+        self.text = ((self._lines or "") + read).strip()
+
+    def _keep_lines(self, body: str, settled: int) -> None:
+        ends = [match.end() for match in _LINE_END.finditer(body, 0, settled)]
+        code = [match.span() for match in _CODE.finditer(body, 0, settled)] if ends else ()
+        while ends and any(start < ends[-1] <= stop for start, stop in code):
+            ends.pop()
+        if ends:
+            cited, dropped = set(self._cited), list(self._dropped)
+            lines = _read_citations(body[: ends[-1]], self._numbers, cited, dropped)
+            if lines.endswith("\n"):  # else the marker at its end takes all blanks behind it along
+                self._lines, self._rest = (self._lines or "") + lines, body[ends[-1] :]
+                self._cited, self._dropped = cited, dropped
 
 
 def show_numbers(text: str, keys: Sequence[str]) -> str:
     """Return a text with the numbers of sources instead of their keys."""
-    return _read_citations(text, {key: n for n, key in enumerate(keys, 1)})[0]
+    numbers = {key: number for number, key in enumerate(keys, 1)}
+    return _read_citations(text, numbers, set(), []).strip()
 
 
 def _settled(raw: str) -> int | None:
@@ -132,15 +159,15 @@ def _is_open_fence(code: str) -> bool:
     return code.startswith("```") and (len(code) < 6 or not code.endswith("```"))
 
 
-def _read_citations(text: str, numbers: Mapping[str, int]) -> tuple[str, set[int], list[str]]:
-    """Return the text with [n] instead of the keys of `numbers`, the numbers cited, what was taken
-    out.
+def _read_citations(
+    text: str, numbers: Mapping[str, int], cited: set[int], dropped: list[str]
+) -> str:
+    """Return the text with [n] instead of the keys of `numbers`; add the numbers to `cited`, what
+    was taken out to `dropped`.
 
     Takes the marker out. Reads [key], [key, key], [source key], (key), a key alone, and brackets of
     full width. Of code only keys are read: a number in brackets is an index there.
     """
-    cited: set[int] = set()
-    dropped: list[str] = []
 
     def bracketed(match: re.Match[str]) -> str:
         if not _KEY_IN.search(match[2]) and is_value(match.string, match.end(1)):
@@ -160,4 +187,4 @@ def _read_citations(text: str, numbers: Mapping[str, int]) -> tuple[str, set[int
 
     parts = _CODE.split(text)
     parts[::2] = [_CITATION.sub(bracketed, _LATER.sub("", part)) for part in parts[::2]]
-    return "".join(_ALONE.sub(alone, part) for part in parts).strip(), cited, dropped
+    return "".join(_ALONE.sub(alone, part) for part in parts)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from passages import hit
 
-from rag_pg.answer.citations import CitedText
+from rag_pg.answer import citations
+from rag_pg.answer.citations import CitedText, _read_citations
 from rag_pg.answer.prompt import MARKER, build_prompt
 from rag_pg.text import KEY, new_keys
 
@@ -22,7 +24,7 @@ PARTS = [
     "`2bcdf2`", "x", "7zzzz7", "[7zzzz7]", "]", " ", "\n", "a", "word. ", "`", "``", "```",
     "`a[1]`", "```\nb[2]\n```", MARKER, "NOT",
     MARKER[:7], "NOT IN DOCUMENTS", "**", "N", "S", "[so", "[1,", "[1234567890]", "_", '"', "(",
-    ":", ".",
+    ":", ".", ".\n", "]\n", "?\n\n- ", "    ",
 ]  # fmt: skip
 
 
@@ -55,6 +57,21 @@ def test_pieces_show_what_the_whole_shows(parts: list[str], sizes: list[int]) ->
     assert (text.text, text.found, text.cited) == (at_once.text, at_once.found, at_once.cited)
     for now, then in pairwise([*shown, text.text]):
         assert then.startswith(now)
+
+
+def test_lines_of_a_long_text_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "It is 214 metres long [1kfqm1]. It was built in 1932, says [9].\n" * 500
+    lengths: list[int] = []
+
+    def read_citations(text: str, *others: Any) -> str:
+        lengths.append(len(text))
+        return _read_citations(text, *others)
+
+    monkeypatch.setattr(citations, "_read_citations", read_citations)
+    text, _ = read([lines[start : start + 5] for start in range(0, len(lines), 5)])
+    assert text.text == lines.replace("1kfqm1", "1").replace(" [9]", "").strip()
+    assert (text.cited, text.dropped) == ({1}, ["9"])
+    assert len(lengths) > len(lines) / 5 and sum(lengths) < 30 * len(lines)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
