@@ -162,7 +162,10 @@ BEGIN
     settings := _key.settings;
     wait_seconds := 0;
     refused := CASE WHEN _key.revoked_at IS NOT NULL THEN 'revoked'
-        WHEN _key.expires_at <= _at THEN 'expired' END;
+        WHEN _key.expires_at <= _at THEN 'expired'
+        WHEN _key.role_name IS NOT NULL AND NOT EXISTS (
+            SELECT FROM pg_roles AS r WHERE r.rolname = _key.role_name) THEN 'without its role'
+        END;
     -- A standby counts nothing, and serves the keys that have no limits.
     IF (refused IS NULL OR _spends)
         AND NOT (_key.limits = '{}' AND current_setting('transaction_read_only')::boolean) THEN
@@ -202,8 +205,9 @@ $$;
 COMMENT ON FUNCTION rag.use_service_key IS
 $$What the HTTP service asks for each request: whose key has this SHA-256, and whether it may go on.
 
-No row: there is no such key. refused: NULL; revoked, expired; or the limit that is reached, such as
-requests_per_minute, and then wait_seconds until it ends; a request that is not refused is counted.
+No row: there is no such key. refused: NULL; revoked, expired, without its role (which was dropped
+or renamed); or the limit that is reached, such as requests_per_minute, and then wait_seconds until
+it ends; a request that is not refused is counted.
 With tokens or cost (US dollars) no request is counted but what one has used, also beyond a limit:
 rag.record_usage calls it so for transactions with the setting rag.service_key, a digest in hex.
 

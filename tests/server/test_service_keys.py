@@ -35,6 +35,7 @@ KEYS = {
     "revoked": "",
     "asker": ", scopes => '{ask}'",
     "nobody": ", role_name => 'ROLE_none'",
+    "roleless": ", role_name => 'ROLE_gone'",
     "twice": """, limits => '{"requests_per_day": 2}'""",
     "frugal": """, limits => '{"tokens_per_day": 100}'""",
     "poor": """, limits => '{"cost_per_day": 0.5}'""",
@@ -70,6 +71,7 @@ def notes(
         connection.execute(
             f"""CREATE ROLE {role}; SELECT rag.grant_access('{role}', 'reader');
                 CREATE ROLE {role}_none;
+                CREATE ROLE {role}_gone;
                 ALTER TABLE rag.documents ENABLE ROW LEVEL SECURITY;
                 ALTER TABLE rag.chunks ENABLE ROW LEVEL SECURITY;
                 CREATE POLICY tenant ON rag.documents TO {role}
@@ -84,6 +86,7 @@ def notes(
                 made = f"SELECT rag.make_service_key('{name}'{more})".replace("ROLE", role)
                 ((keys[name],),) = connection.execute(made.encode()).fetchall()
             connection.execute("SELECT rag.revoke_service_key('revoked')")
+            connection.execute(f"DROP ROLE {role}_gone".encode())
             yield rag, keys
         finally:
             connection.execute(
@@ -137,6 +140,7 @@ def wrong(keys: dict[str, str]) -> dict[str, Any]:
         "a megabyte": bearer("a" * 1_000_000),
         "expired": bearer(keys["past"]),
         "revoked": bearer(keys["revoked"]),
+        "its role was dropped": bearer(keys["roleless"]),
     }
 
 

@@ -37,8 +37,9 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
 
     Args:
         headers: the values of Authorization.
-    Raises: Refused, with the same words for every key that is none, and for one that was revoked or
-        has expired with those, as who brings it has its secret; with 429 beyond a limit.
+    Raises: Refused, with the same words for every key that is none, and for one that was revoked,
+        has expired or lost its role with those, as who brings it has its secret; with 429 beyond a
+        limit.
     """
     scheme, _, given = (headers[0] if len(headers) == 1 else "").partition(" ")
     digest = hashlib.sha256(given.strip().encode("utf-8", "replace")).digest()
@@ -47,7 +48,7 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
         found = await rag.run(lambda: rag.sync.database.use_service_key(digest))
     if found is None:
         raise Refused(401, "send a key that this service knows: Authorization: Bearer KEY")
-    if found.refused in ("revoked", "expired"):
+    if found.refused in ("revoked", "expired", "without its role"):
         raise Refused(401, f"this key is {found.refused}")
     if found.refused is not None:
         raise Refused(429, f"this key has had its {found.refused}", again=found.wait_seconds)
