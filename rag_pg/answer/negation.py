@@ -49,6 +49,12 @@ _ONLY_WITH = re.compile(
     r"|solo con)\s",
     re.IGNORECASE,
 )
+_UNLESS = re.compile(
+    r"\b(?:unless|es sei denn,?(?: dass)?|außer wenn|sauf si|à moins que|salvo que|a menos que)"
+    r"\s+([^,.;]+)",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(r"\b(?:if|when|where|wenn|falls|si|quand|cuando)\s+([^,.;]+)", re.IGNORECASE)
 _STOP = re.compile(r"[.,;:!?)]")
 _AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
@@ -77,6 +83,9 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         before: what stands before the sentence, whose words it may mean by a pronoun.
     """
     claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
+    for one, other in ((claim, sentence), (sentence, claim)):
+        if mains := _of_one_condition(one, other):
+            return (_count(mains[0]) == _count(mains[1])) == (find_opposite(*mains) is None)
     clauses = CLAUSE.split(without_particle(claim))
     there = _count(sentence)
     same = max(
@@ -90,6 +99,17 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         if not (_IF.match(clause) and _count(clause))
         and (not same or _count(clause) == there or _common(content_of(clause), sentence) > same)
     )
+
+
+def _of_one_condition(one: str, other: str) -> tuple[str, str] | None:
+    """Return what one says if something is so and the other unless it is; None: that is not so."""
+    case, rest = _WHERE.search(one), _UNLESS.search(other)
+    if case is None or rest is None or sorted(words(case[1])) != sorted(words(rest[1])):
+        return None
+    mains = one.replace(case[0], " "), other.replace(rest[0], " ")
+    mine = content_of(mains[0])
+    alike = _common(mine, mains[1]) + bool(find_opposite(*mains))
+    return mains if mine and alike >= _ALIKE * len(mine) else None
 
 
 def _denies_in_its_words(clause: str, sentence: str) -> bool:

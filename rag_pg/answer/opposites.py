@@ -62,7 +62,17 @@ abre abrir abierto | cierra cerrar cerrado; día | noche; verano | invierno; lle
 caliente | frío; permitido | prohibido; más mayor | menos menor; primera | última; grande | pequeño;
 alto | bajo; largo | corto; rápido | lento; antiguo viejo | nuevo joven moderno; antes | después;
 fuerte | débil; mejor | peor; norte | sur; aumentar aumento | disminuir disminución;
-ganar victoria | perder derrota; público | privado
+ganar victoria | perder derrota; público | privado;
+optional voluntary | mandatory compulsory obligatory; exempt | liable; employer | employee;
+lender creditor | borrower debtor; landlord lessor | tenant lessee; buyer purchaser | seller vendor;
+sender | recipient receiver addressee; plaintiff claimant | defendant; debit | credit;
+upload | download; inbound incoming | outbound outgoing; horizontal | vertical; gross | net;
+ascending | descending; manual manually | automatic automatically; online | offline;
+input | output; income | expense; odd | even;
+arbeitgeber | arbeitnehmer; vermieter | mieter; verkäufer | käufer; absender | empfänger;
+freiwillig | verpflichtend; brutto | netto; spätestens | frühestens; eingang | ausgang;
+employeur | salarié; vendeur | acheteur; facultatif | obligatoire; vendedor | comprador;
+opcional | obligatorio
 """
 # Turn it off: one word of a particle and its verb.
 _PARTICLE = re.compile(
