@@ -201,6 +201,8 @@ def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
     first, second = _tokens(one), _tokens(other)
     pairs = [*zip(_numbers(first), _numbers(second), strict=False)]
     pairs += zip(_names(one), _names(other), strict=False)
+    if first and second and one[0].isupper() and _is_named(other, sentence):
+        pairs += [(first[0], second[0]), (first[-1], second[-1])]
     mine = [w for w in first if not _has(second, w)]
     others = [w for w in second if not _has(first, w)]
     shared, same = [w in mine for w in first], [w in others for w in second]
@@ -212,10 +214,19 @@ def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
 
 
 def _begins(clause: str, sentence: str) -> bool:
-    """Whether a clause has a subject of its own: it begins with an article or a preposition, or
-    something other than "and" stands before it."""
+    """Whether a clause has a subject of its own: it begins with an article, a preposition or a
+    name, or something other than "and" stands before it."""
     before = sentence[: sentence.find(clause)].split()[-1:]
-    return is_function_word(clause.split()[0]) or before[0].lower() not in _AND
+    return (
+        is_function_word(clause.split()[0])
+        or before[0].lower() not in _AND
+        or _is_named(clause, sentence)
+    )
+
+
+def _is_named(clause: str, sentence: str) -> bool:
+    """Whether a clause within a sentence begins with a capital letter."""
+    return clause[0].isupper() and not sentence.startswith(clause)
 
 
 def _tokens(text: str) -> list[str]:
