@@ -18,8 +18,8 @@ class Candidate:
     """A hit with its sentences, and of each: the displayed text, the heading within the hit above
     it, what is compared with the question (it under its heading, or the document's own question
     that it answers), the share of the question's words that it has, alone and with headings, its
-    similarity to the question (nan: not embedded) and its score. other_rows: those that are rows of
-    figures without the code that the question names, where another row has it.
+    similarity to the question (nan: not embedded) and its score. of_another: those of another
+    identifier than the question names: rows of figures and sections where another one has it.
 
     relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
     question's words that the hit has; words_found: which.
@@ -35,7 +35,7 @@ class Candidate:
     word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
     similarities: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
-    other_rows: set[int] = field(default_factory=set)
+    of_another: set[int] = field(default_factory=set)
     coverage: float = 0.0
     words_found: set[str] = field(default_factory=set)
     score: float = 0.0

@@ -58,6 +58,47 @@ def is_code(word: str) -> bool:
     return "_" in word or any(char.isdigit() for char in word)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Code:
+    """An identifier of a question (BW-300, version 4.2.0, error 809), and a pattern for all of its
+    form."""
+
+    name: str
+    form: re.Pattern[str]
+
+
+def find_codes(question: str) -> list[Code]:
+    """Return the identifiers with digits of a question; a number alone is one with the word before
+    it."""
+    found = []
+    tokens = [token.strip("?!.,;:()[]\"'“”„«»¿¡？！。，") for token in question.split()]
+    for before, token in pairwise(["", *tokens]):
+        is_number = token.isdigit()
+        if not any(char.isdigit() for char in token) or (
+            is_number and (not before.isalpha() or is_function_word(before.lower()))
+        ):
+            continue
+        name = f"{before} {token}" if is_number else token
+        form = re.sub(r"\d+", r"\\d+", re.escape(name)).replace(r"\ ", r"\s+")
+        pattern = rf"(?<![\w.,-]){form}(?![\w-]|[.,]\d)"
+        found.append(Code(name=name, form=re.compile(pattern, re.IGNORECASE)))
+    return found
+
+
+def names_another(codes: Sequence[Code], text: str) -> bool:
+    """Whether a text has an identifier of the form of one that is asked for, and none of these."""
+    return not names_one(codes, text) and any(code.form.search(text) for code in codes)
+
+
+def names_one(codes: Sequence[Code], text: str) -> bool:
+    """Whether a text has one of these identifiers."""
+    return any(
+        " ".join(found.split()).casefold() == code.name.casefold()
+        for code in codes
+        for found in code.form.findall(text)
+    )
+
+
 def find_names(question: str) -> set[str]:
     """Return the words of a question, as they stand between its spaces, that are names or
     identifiers: with a digit, a line below or a capital within, or, where it is not German, with a

@@ -10,7 +10,17 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, read_words, stands_in
+from rag_pg.answer.head import (
+    Asked,
+    find_codes,
+    find_lacking,
+    find_names,
+    is_code,
+    names_another,
+    names_one,
+    read_words,
+    stands_in,
+)
 from rag_pg.answer.mismatch import find_mismatch
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
@@ -252,7 +262,7 @@ def _weigh_words(
     for c in candidates:
         rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
         named = {n for n in rows if any(stands_in(code, c.shown[n]) for code in codes)}
-        c.other_rows = rows - named if named else set()
+        c.of_another = rows - named if named else set()
         head, count = at, len(c.shown)
         positions = range(head + 1, head + 1 + count)
         at = positions.stop + count
@@ -269,7 +279,25 @@ def _weigh_words(
             or (not is_code(word) and found.have(word, range(head, at)))
             or ("-" in word and not is_code(word) and {*words(word)} <= {*whole[0]})
         }
+    _leave_out_sections(question, candidates)
     return found
+
+
+def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
+    """Where headings name an identifier that is asked for (version 4.2.0), the sentences under
+    those with another one are of another thing, but for what names it."""
+    codes = find_codes(question)
+    above = [
+        [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
+        for c in candidates
+    ]
+    if any(names_one(codes, heading) for headings in above for heading in headings):
+        for c, headings in zip(candidates, above, strict=True):
+            c.of_another |= {
+                n
+                for n, heading in enumerate(headings)
+                if names_another(codes, heading) and not names_one(codes, c.shown[n])
+            }
 
 
 def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]) -> list[Asked]:
@@ -385,7 +413,7 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
     ends = shown[-1:].isalnum() or shown.endswith(",")  # Dear all,
     is_label = is_label and ends and not _is_row(c, position)
-    return _asks(shown) or is_label or not words(shown) or position in c.other_rows
+    return _asks(shown) or is_label or not words(shown) or position in c.of_another
 
 
 def _is_row(c: Candidate, position: int) -> bool:

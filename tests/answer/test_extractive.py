@@ -15,6 +15,7 @@ from passages import Broken, WordEmbedder, hit, hits
 
 from rag_pg.answer.display import display
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
+from rag_pg.answer.head import find_codes, names_another
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
 from rag_pg.answer.term_match import compare_meaning, find_words, is_one_slip
@@ -172,6 +173,56 @@ def test_a_short_row_of_figures_is_no_label_and_that_of_the_code_answers(
         "Shipping is free from 80 euros."
     )
     assert f"**{row}** [1]" in ask(question, prices).text
+
+
+def test_a_section_of_another_version_does_not_answer() -> None:
+    notes = (
+        "## 4.2.0 – 12 May 2025\n\n- New: alarms by SMS.\n\n"
+        "## 4.0.0 – 9 September 2024\n\n- What is new in PumpControl: it is licensed per site.\n"
+    )
+    got = ask("What is new in PumpControl 4.2.0?", hit(notes, title="PumpControl"))
+    assert "**New: alarms by SMS.** [1]" in got.text and "**What" not in got.text
+
+
+def test_a_sentence_of_another_number_is_not_marked_beside_the_answer() -> None:
+    errors = "Error 691: the password of the tunnel is wrong. Error 809: the tunnel is blocked."
+    got = ask("What does error 809 of the tunnel mean?", errors).text
+    assert "**Error 809: the tunnel is blocked.** [1]" in got and "**Error 691" not in got
+
+
+def test_a_document_of_another_type_is_no_further_source() -> None:
+    pumps = [
+        hit(f"The BW-300 pump weighs {kg} kg.", number=number, title=f"BW-{number}00 manual")
+        for number, kg in ((3, 5), (5, 9))
+    ]
+    assert len(ask("What does the BW-300 pump weigh?", *pumps).citations) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("BW-300", {"BW-300"}), ("Is version 4.2.0 out?", {"4.2.0"}),
+        ("What does error 809 mean?", {"error 809"}), ("Was it sold in 2024?", set()),
+        ("Is A4 paper allowed?", {"A4"}), ("Who opens room 12?", {"room 12"}),
+    ],
+)  # fmt: skip
+def test_codes_of_a_question(question: str, found: set[str]) -> None:
+    assert {code.name for code in find_codes(question)} == found
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_another"),
+    [
+        ("BW-300?", "the BW-500", True), ("BW-300?", "the BW-500 and bw-300", False),
+        ("BW-300?", "the BW-3000-X", False), ("4.2.0?", "4.1.3 – May", True),
+        ("4.2.0?", "on 4.2", False), ("error 809?", "Error\n691: no", True),
+        ("error 809?", "809 is new", False), ("pump?", "BW-500", False),
+    ],
+)  # fmt: skip
+def test_another_code_of_the_form_that_is_asked_for(
+    question: str, text: str, is_another: bool
+) -> None:
+    assert names_another(find_codes(question), text) == is_another
 
 
 def test_the_greeting_of_a_mail_is_no_part_of_its_answer() -> None:
