@@ -22,6 +22,13 @@ _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")  # "weekends", "daily" tell of it
 _ENDS = ".!?:"
+_WHO_OF = re.compile(  # who is the landlord of the warehouse
+    r"\W*(?:who(?:['’]s|\s+(?:is|was|are|were))|wer\s+(?:ist|war|sind)|qui\s+(?:est|était|sont)"
+    r"|quién(?:es)?\s+(?:es|son|fue))\s+"
+    r"(?:the|an?|de[rnms]|die|das|eine?[nrs]?|le|la|les|l['’]|un|une|el|los|las)\s*([\w-]+)\s+"
+    r"(?:of|for|de[rsm]?|von|vom|für|du|d['’]|del)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,18 +46,21 @@ class Asked:
     is_name: bool
 
 
-def find_lacking(asked: Sequence[Asked], *, by_meaning: bool) -> list[str]:
+def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> list[str]:
     """Return the words of a question without which nothing answers it, and that no document has.
 
-    These are names and identifiers; by meaning also the head, the word that weighs most, unless the
-    passages have an identifier of the question or say the head in other words.
+    These are names and identifiers; by meaning also the head, the word that weighs most, and who is
+    asked for (the landlord of a hall), unless the passages have an identifier of the question or
+    say it in other words.
     """
     names = [a.word for a in asked if a.is_name and not a.is_met and not a.is_known]
     if not asked or not by_meaning or any(is_code(a.word) and a.is_met for a in asked):
         return names
-    head = max(asked, key=lambda a: a.weight)
-    is_told = head.is_met or head.is_known or head.is_paraphrased
-    return names if is_told or head.word in names else [*names, head.word]
+    who = _WHO_OF.match(question)
+    heads = [max(asked, key=lambda a: a.weight)]
+    heads += [a for a in asked if who and a.word.casefold() == who[1].casefold()]
+    unsaid = [a.word for a in heads if not (a.is_met or a.is_known or a.is_paraphrased)]
+    return list(dict.fromkeys([*names, *unsaid]))
 
 
 def is_code(word: str) -> bool:

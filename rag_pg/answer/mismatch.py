@@ -10,6 +10,7 @@ from itertools import pairwise
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.figures import foreign_figures
 from rag_pg.answer.head import find_names
+from rag_pg.answer.question_kind import find_lacking_value
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
 from rag_pg.text import content_words, find_tables, is_function_word, named_cells, same_word, words
@@ -19,6 +20,7 @@ Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of 
 MOST = 3  # words for what is asked of a row
 NEAR = 0.3  # of a word and a row that has it under another name
 NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
+BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
 _QUANTITY = re.compile(r"(?<![\w-])(\d[\d.,]*)[-\u2011]([^\W\d_]{2,})(?![\w-])")  # 60-litre
@@ -41,8 +43,8 @@ def find_mismatch(
 
     A row of a table that the question names has no column for what it asks, no row is of the kind
     that it names (a corporate membership), a quantity in one word
-    (a 60-litre bin) is not among those that the passage tells apart, or the passage is of other
-    years.
+    (a 60-litre bin) is not among those that the passage tells apart, the passage is of other years,
+    or it has no telephone number, mail address or colour where one is asked for.
 
     Args:
         others: passages, one of which may have the quantity or the year. unknown: words of the
@@ -53,7 +55,14 @@ def find_mismatch(
         or _other_year(question, best, others)
         or _other_row(question, best, unknown, near)
         or _other_column(question, best, near)
+        or _no_value(question, best)
     )
+
+
+def _no_value(question: str, best: Candidate) -> str:
+    around = best.shown[max(best.best - BESIDE, 0) : best.best + BESIDE + 1]
+    lacking = find_lacking_value(question, "\n".join(around))
+    return f"the nearest passage has no {lacking}" if lacking else ""
 
 
 def _other_quantity(question: str, best: Candidate, others: Sequence[Candidate]) -> str:

@@ -168,7 +168,7 @@ def examine(
         kind=kind,
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
-        lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
+        lacking=find_lacking(question, asked, by_meaning=bool(by_meaning)),
         mismatch=find_mismatch(found.question, best, others, unknown, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
@@ -410,10 +410,19 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
-    is_label = c.sentences[position].kind == "prose" and len(shown) < LABEL
+    is_label = len(shown) < LABEL and (
+        c.sentences[position].kind == "prose" or _is_title(c, position)
+    )
     ends = shown[-1:].isalnum() or shown.endswith(",")  # Dear all,
     is_label = is_label and ends and not _is_row(c, position)
     return _asks(shown) or is_label or not words(shown) or position in c.of_another
+
+
+def _is_title(c: Candidate, position: int) -> bool:
+    """Whether an item stands alone above prose: 2. New warehouse."""
+    around = [s.kind for s in c.sentences[max(position - 1, 0) : position + 2]]
+    is_above = [s.kind for s in c.sentences[position + 1 : position + 2]] == ["prose"]
+    return is_above and around.count("item") == 1
 
 
 def _is_row(c: Candidate, position: int) -> bool:

@@ -61,6 +61,31 @@ _VALUE = re.compile(  # a value that is looked up, no definition
     r"|standardwert|vorgabe|adresse|name|datum|frist|valeur)\w*\b",
     re.IGNORECASE,
 )
+_VALUES = {  # what is asked for by its kind, and what every text that tells it has
+    what: (re.compile(asks, re.IGNORECASE), re.compile(has, re.IGNORECASE))
+    for what, asks, has in (
+        (
+            "telephone number",
+            r"\b(?:tele)?phone\s+number|\btelefonnummer|\bnuméro\s+de\s+téléphone"
+            r"|\bnúmero\s+de\s+teléfono",
+            r"\d(?:[ /().–-]{0,2}\d){2}",
+        ),
+        (
+            "mail address",
+            r"\be-?mail[ -]add?ress?e?s?\b|\badresse\s+(?:e-?mail|électronique)",
+            "@",
+        ),
+        (
+            "colour",
+            r"\b(?:what|which)\s+colou?rs?\b|\bwhat(?:['’]s|\s+is)\s+the\s+colou?r\b"
+            r"|\bwelche\s+farbe\b|\bquelle\s+couleur\b|\bqué\s+color\b",
+            r"colou?r|farb|couleur|\b(?:black|white|gr[ea]y|silver|gold|red|orange|yellow|green|blue"
+            r"|turquoise|purple|violet|pink|brown|beige|cream|schwarz|wei(?:ß|ss)|grau|silber|rot|gelb"
+            r"|grün|blau|türkis|lila|rosa|braun|noir|blanc|gris|argent|rouge|jaune|vert|bleu|rose|brun"
+            r"|marron|negr|plata|roj|amarill|verd|azul|morad)\w{0,2}\b",
+        ),
+    )
+}
 _NEXT_PART = re.compile(
     r"[?？] ?(?:and |und |et |y )?(?=\S)|,? (?:and|und|et|y) (?=(?:what|how|where|when|who|why"
     r"|which|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
@@ -127,6 +152,19 @@ def has_number(text: str) -> bool:
     """Whether a text has a digit or a small number in words (of the larger European languages,
     Chinese)."""
     return _NUMBER.search(text) is not None
+
+
+def find_lacking_value(question: str, text: str) -> str:
+    """Return what a question asks for where that is a telephone number, a mail address or a colour
+    and a text has none; else ""."""
+    return next(
+        (
+            what
+            for what, (asks, has) in _VALUES.items()
+            if asks.search(question) and not has.search(text)
+        ),
+        "",
+    )
 
 
 def says_kind(word: str) -> bool:

@@ -184,6 +184,13 @@ def test_a_section_of_another_version_does_not_answer() -> None:
     assert "**New: alarms by SMS.** [1]" in got.text and "**What" not in got.text
 
 
+def test_a_numbered_title_is_no_answer() -> None:
+    minutes = "1. New warehouse\nThe site of the warehouse is Halle.\n\n2. Party\nIt is in July."
+    got = ask("Where will the new warehouse be?", minutes).text
+    assert "**The site of the warehouse is Halle.** [1]" in got and "**New" not in got
+    assert "**Rinse it.** [1]" in ask("What to rinse it with?", "1. Fill it\n2. Rinse it.").text
+
+
 def test_a_sentence_of_another_number_is_not_marked_beside_the_answer() -> None:
     errors = "Error 691: the password of the tunnel is wrong. Error 809: the tunnel is blocked."
     got = ask("What does error 809 of the tunnel mean?", errors).text

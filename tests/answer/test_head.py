@@ -72,6 +72,22 @@ def test_the_word_that_the_meaning_hangs_on_refuses_where_no_document_has_it() -
     assert light.lacking == [] and light.is_enough
 
 
+@pytest.mark.parametrize(
+    ("question", "lacking"),
+    [
+        ("Who is the landlord of the depot in Riga?", ["landlord"]),
+        ("Who is the keeper of the depot in Riga?", []),
+        ("What is the purpose of the depot in Riga?", []),
+        ("Wer ist der Vermieter der Halle in Riga?", ["Vermieter"]),
+    ],
+)
+def test_who_is_asked_for_is_somebody_that_a_document_speaks_of(
+    question: str, lacking: list[str]
+) -> None:
+    texts = ["The keeper of the depot in Riga opens the Halle at nine.", "Trams stop at two."]
+    assert look(question, *texts, riga=5).lacking == lacking
+
+
 def test_a_word_that_another_document_has_is_no_lacking_head() -> None:
     found = look("big file", "A file is sent in parts.", elsewhere=["big"], big=3)
     assert found.lacking == [] and found.missing == ["big"]

@@ -58,6 +58,22 @@ def test_a_quantity_that_the_passage_does_not_tell_apart_is_no_answer() -> None:
     assert not reason("How much is the 12-metre ladder?", "The ladder of 12 metres is 190 euros.")
 
 
+@pytest.mark.parametrize(
+    ("question", "without", "told"),
+    [
+        ("What colour is the Heron?", "The Heron engine is loud.", "The Heron engine is dark red."),
+        ("Welche Farbe hat der Heron?", "Der Heron ist laut.", "Der Heron ist grün."),
+        ("What is the phone number of the depot?", "The depot opens at 9 in May.",
+         "The depot: call 0341 / 55 02."),
+        ("What is the email address of the depot?", "The depot answers each email.",
+         "The depot: depot@rail.example."),
+    ],
+)  # fmt: skip
+def test_what_is_asked_by_its_kind_is_in_the_answer(question: str, without: str, told: str) -> None:
+    assert "the nearest passage has no " in reason(question, without)
+    assert not reason(question, told)
+
+
 def test_a_passage_of_another_year_is_no_answer() -> None:
     other = "The barn was built in 2012."
     told = "the nearest passage is of 2016, not of 2012"
