@@ -42,6 +42,7 @@ _OF_ITSELF = re.compile(
     rf"|(\d{{1,2}})\.?\s+({_MONTH})\s+(\d{{4}})|\b({_MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
     re.IGNORECASE,
 )
+_OF_A_ROW = re.compile(r"[^;\n]{0,20};\s[^;:\n]{1,60}:\s")  # date: 2024-05-01; event: …
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
     r"\b(?:v|ver|version|rev|revision|ed|edition|auflage)\.?\s*(\d+(?:\.\d+)*)\b"
     r"|\b(\d+)(?:st|nd|rd|th|\.)\s+(?:ed|edition|auflage)\b",
@@ -104,7 +105,8 @@ def source_date(metadata: Mapping[str, Any], name: str, text: str) -> date | Non
 
 def _of_itself(text: str) -> str:
     """The date that a text says is its own; "" where it says none."""
-    match = _OF_ITSELF.search(text)
+    found = _OF_ITSELF.finditer(text)
+    match = next((m for m in found if not _OF_A_ROW.match(text, m.end())), None)
     if match is None:
         return ""
     parts = [part for part in match.groups() if part]

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from rag_pg.text import is_function_word, words
 
-Readings = tuple[Sequence[str], Sequence[str]]
+Readings = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 # Function words of German alone, whose nouns all begin with a capital.
@@ -19,7 +19,9 @@ _GERMAN = re.compile(
     r"|zu[mr]?|bei[m]?|auf|aus|nach|über|unter|i[hc]h|wir|man|sich|i[mn]|am|ans?)\b"
 )
 _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_LETTER = re.compile(r"(?<![^\W_])([^\W\d_])[-\u2011](?=\d)")  # P-300
+_LETTER_APART = re.compile(r"(?<![^\W_])([A-Z])\s(?=\d)")  # P 300
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])")
 _DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")  # "weekends", "daily" tell of it
 _ENDS = ".!?:"
 _WHO_OF = re.compile(  # who is the landlord of the warehouse
@@ -66,6 +68,12 @@ def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> 
 def is_code(word: str) -> bool:
     """Whether a word has digits or lines below, as identifiers, versions and dates have."""
     return "_" in word or any(char.isdigit() for char in word)
+
+
+def is_type(word: str) -> bool:
+    """Whether a word is an identifier of letters and digits whose parts say nothing alone: P-300,
+    not 30-day."""
+    return is_code(word) and "-" in word and any(char.isupper() for char in word)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,11 +141,13 @@ def stands_in(word: str, text: Readings | str) -> bool:
 
 
 def read_words(text: str) -> Readings:
-    """Return the words of a text as they are, and with compounds in one; a text that many words are
-    looked for in is read once."""
-    plain = _THOUSANDS.sub("", text)
+    """Return the words of a text as they are, with compounds in one, and with a capital in one with
+    the number behind it; a text that many words are looked for in is read once."""
+    plain = _LETTER.sub(r"\1", _THOUSANDS.sub("", text))
     found = words(plain)
-    return found, words(_HYPHEN.sub("", plain)) if "-" in plain else found
+    compounds = words(_HYPHEN.sub("", plain)) if "-" in plain else found
+    joined = _LETTER_APART.sub(r"\1", plain)
+    return found, compounds, words(joined) if joined != plain else found
 
 
 def _follow(parts: Sequence[str], own: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from rag_pg.answer.head import (
     find_lacking,
     find_names,
     is_code,
+    is_type,
     names_another,
     names_one,
     read_words,
@@ -316,7 +317,7 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
             word=word.strip(MARKS),
             weight=float(weight),
             is_met=word in met,
-            is_known=found.is_known(word),
+            is_known=found.is_known(word) and (word in met or not is_type(word)),
             is_paraphrased=bool(more > 0),
             is_name=any(is_in(word, name) for name in names),
         )

@@ -71,6 +71,7 @@ class Remarks:
     states: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # for a later sync, by uri
     unchanged: dict[UUID, str] = field(default_factory=dict)  # uris of what need not be put
     other_keys: Counter[str] = field(default_factory=Counter)  # of records, that became metadata
+    repeated: dict[str, None] = field(default_factory=dict)  # uris that several documents have
 
 
 def put_sources(
@@ -91,6 +92,12 @@ def put_sources(
     with span(f"add {collection}", attributes, kind="producer") as current:
         ids = _put_sources(database, collection, sources, reading, remarks) | remarks.unchanged
         remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
+        if remarks.repeated and reading.existing == "replace":
+            some = ", ".join([*remarks.repeated][:3]) + ", …" * (len(remarks.repeated) > 3)
+            remarks.notes.append(
+                f"several documents have one uri, of which the last was kept: {some}"
+                f" ({len(remarks.repeated)})"
+            )
         current.set_attribute("rag_pg.documents", len(ids))
         current.set_attribute("rag_pg.failures", len(remarks.failures))
     return ids
@@ -115,8 +122,11 @@ def _put_sources(
 
     for document in read_sources(sources, reading, remarks):
         pending.append(document)
-        remarks.sizes[str(document["uri"])] = len(document["content"])
-        kept = remarks.originals.get(str(document["uri"]))
+        uri = str(document["uri"])
+        if uri in remarks.sizes:
+            remarks.repeated[uri] = None
+        remarks.sizes[uri] = len(document["content"])
+        kept = remarks.originals.get(uri)
         size += len(document["content"]) + (kept.size if kept else 0)
         if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
             put_pending()

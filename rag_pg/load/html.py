@@ -361,7 +361,16 @@ def _define(listed: Tag) -> None:
         for part in parts
     )
     terms: list[Tag] = []
+    named: Tag | None = None  # a definition, which a further one of its term goes on with
     for part in parts:
+        if part.name == "dd" and named is not None and not long:
+            named.append(
+                NavigableString(" " if _words(named).endswith((".", "!", "?", ":", ";")) else "; ")
+            )
+            named.extend(list(part.contents))
+            part.decompose()
+            continue
+        named = part if part.name == "dd" else None
         if part.name == "dt" and not part.find(_BLOCKS):
             if terms and terms[-1].find_next_sibling(["dt", "dd"]) is not part:
                 terms = []

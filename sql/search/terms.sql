@@ -27,7 +27,8 @@ BEGIN
     END IF;
     RETURN QUERY
     WITH terms AS MATERIALIZED (
-        SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position
+        SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position,
+            count(DISTINCT k.language) AS languages
         FROM rag._query_languages(_id) AS k
         CROSS JOIN regexp_split_to_table(match_terms.query_text, E'\\s+') WITH ORDINALITY AS w
             (word, position)
@@ -72,7 +73,7 @@ BEGIN
     SELECT c.word, c.lexeme, c.chunks, coalesce(_q.chunk_count, 0), coalesce(f.positions, '{}')
     FROM counted AS c
     LEFT JOIN found AS f ON f.lexeme = c.lexeme
-    WHERE c.chunks > 0 OR c.most IS NULL OR _languages = 1
+    WHERE c.chunks > 0 OR c.most IS NULL OR c.languages = _languages
     ORDER BY c.position, c.lexeme;
 END
 $$;
@@ -86,8 +87,8 @@ word. found_in: the numbers, from 1, of the texts that contain it. Texts and que
 query is: in every language of the collection, identifiers whole and in parts, pairs of characters
 in scripts without spaces; stop words are left out. A word that stands in the collection in British
 or American spelling only is met so; other spellings (typo_tolerance of rag.search) are not. In a
-collection of several languages a word has
-the terms that the collection knows, or all that the languages make of it. At most 256 terms. Of a
+collection of several languages a word has the terms that the collection knows and those that all
+languages make of it, or, where it knows none, all. At most 256 terms. Of a
 shared collection the chunks count that the session sees, 20,000 at most.
 E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
 'Lunch.'])

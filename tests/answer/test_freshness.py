@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from passages import hit
 
-from rag_pg.answer.freshness import find_freshness
+from rag_pg.answer.freshness import find_freshness, source_date
 from rag_pg.types import CheckedQuote, Citation, Hit
 
 RULES = "The rent is due on the first day of a month. Pets are forbidden."
@@ -33,6 +33,18 @@ def reasons(cited: Hit, *retrieved: Hit) -> list[str]:
     found = find_freshness([(citation, row)], TODAY, [cited, *retrieved])
     assert found is not None and (found.status == "superseded") == bool(found.reasons)
     return [*found.reasons]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Last updated: 2024-05-01", date(2024, 5, 1)),
+        ("- date: 2019-03-01; event: the office opened\n- date: 2026-06-01; event: a fee", None),
+        ("- Date: 2024-05-01\n- Room: 4; 5", date(2024, 5, 1)),
+    ],
+)
+def test_the_date_of_a_row_is_not_that_of_its_text(text: str, day: date | None) -> None:
+    assert source_date({}, "board", text) == day
 
 
 CITED = source(1, RULES, "House Rules, version 2", "2021-03-01")

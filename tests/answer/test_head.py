@@ -73,6 +73,24 @@ def test_the_word_that_the_meaning_hangs_on_refuses_where_no_document_has_it() -
 
 
 @pytest.mark.parametrize(
+    ("word", "text", "stands"),
+    [
+        ("P-300", "The hotel has 300 rooms.", False), ("P-300", "the P-300.", True),
+        ("P-300", "type P 300", True), ("P-300", "the P300", True), ("P300", "the P-300", True),
+        ("BW-500", "BW500", True), ("V-9", "V-7 and 9", False), ("300", "A 300 page", True),
+    ],
+)  # fmt: skip
+def test_the_parts_of_an_identifier_stand_together(word: str, text: str, stands: bool) -> None:
+    assert stands_in(word, text) == stands
+
+
+def test_an_identifier_of_which_documents_have_the_parts_alone_refuses() -> None:
+    texts = ["The pump P-100 costs 80 euros.", "The hotel has 300 rooms."]
+    assert look("What does the pump P-300 cost?", *texts).lacking == ["P-300"]
+    assert look("What does the pump P-100 cost?", *texts).lacking == []
+
+
+@pytest.mark.parametrize(
     ("question", "lacking"),
     [
         ("Who is the landlord of the depot in Riga?", ["landlord"]),

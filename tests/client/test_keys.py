@@ -32,3 +32,12 @@ def test_added_chunks_note_mistaken_keys(rag: Rag) -> None:
     assert count == 1 and [note[:11] for note in count.notes] == ["key 'titel'"]
     count = docs.add_chunks([{"uri": "a", "content": "x", "page": 1}], wait=False)
     assert count == 1 and not count.notes
+
+
+def test_documents_of_one_uri_are_noted(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    told = docs.add(
+        *({"uri": uri, "content": f"{n}."} for n, uri in enumerate("abacb")), wait=False
+    )
+    assert told.notes == ("several documents have one uri, of which the last was kept: a, b (2)",)
+    assert docs.add({"uri": "a", "content": "2."}, wait=False).notes == ()

@@ -127,6 +127,11 @@ def test_ends_that_are_not_written_are_where_html_has_them(page: str, text: str)
             '<dt class="sig">f(<em>a</em>, <em>*b</em>)</dt><dd>Calls it.</dd>',
             "- `f(a, *b)`: Calls it.",
         ),
+        (
+            "<dt>A</dt><dd>One.</dd><dd>Of 3 kg</dd><dd>Red.</dd>"
+            "<dt>B</dt><dd>Two.</dd><dd>Big.</dd>",
+            "- A: One. Of 3 kg; Red.\n- B: Two. Big.",
+        ),
         ("<dt>lonely</dt>", "- lonely"),
         ("<dd>nameless</dd>", "- nameless"),
         ("<dt><h3>Long</h3></dt><dd>It is.</dd>", "### Long\n\nIt is."),

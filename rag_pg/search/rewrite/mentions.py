@@ -86,7 +86,7 @@ def conditions_by_words(
         if field.type == "text":
             found += _values(field, tokens)
         elif field.type == "numeric":
-            found += _numbers(field, question, period)
+            found += _numbers(field, question, period if _is_of_year(tokens, fields) else None)
         elif field.type == "boolean":
             found += _truth(field, tokens)
     if period is None or any(condition.source == period.text for condition in found):
@@ -261,15 +261,28 @@ def _speaks_of(field: Field, word: str) -> bool:
     return any(word in event and not event.isdisjoint(field.name_words) for event in _EVENTS)
 
 
+def _is_of_year(tokens: Sequence[str], fields: Sequence[Field]) -> bool:
+    """Whether a time may be that of a field of years: no field of dates is named, and nothing is
+    done that is not done to every document when it comes out (signed, paid)."""
+    return _named_dates(tokens, fields) == [] and _DOES.difference(_EVENTS[0]).isdisjoint(tokens)
+
+
+def _named_dates(tokens: Sequence[str], fields: Sequence[Field]) -> list[Field]:
+    return [
+        f
+        for f in fields
+        if f.type == "timestamptz"
+        and any(same_word(n, t) for n in f.name_words if len(n) > 3 for t in tokens)
+    ]
+
+
 def _date_field(
     tokens: Sequence[str], fields: Sequence[Field], period: Period
 ) -> tuple[Field | None, str]:
     """The field that a date is about: the one that is named, the only one, or the document's
     own."""
     dated = [field for field in fields if field.type == "timestamptz"]
-    named = [
-        f for f in dated if any(same_word(n, t) for n in f.name_words if len(n) > 3 for t in tokens)
-    ]
+    named = _named_dates(tokens, fields)
     if not named:
         meant = [f for f in dated if any(_speaks_of(f, token) for token in tokens)]
         plain = [f for f in dated if {*f.name_words} <= _OF_DOCUMENTS]

@@ -56,6 +56,8 @@ def rewritten(question: str, llm: ScriptedLLM | None = None, **options: Any) -> 
         ("doc kind policies about travel", {"meta.docKind": "policy"}),
         ("Which rules hold in 2023?", {"year": 2023}),
         ("Which rules hold since 2023?", {"year": {"$gte": 2023}}),
+        ("contracts signed in 2024", {"signed_at": {"$gte": "2024-01-01", "$lt": "2025-01-01"}}),
+        ("contracts published in 2024", {"year": 2024}),
         ("What was true before year 2023?", {"year": {"$lt": 2023}}),
         ("documents of more than 20 pages", {}),
         ("with pages over 20", {"pages": {"$gt": 20}}),

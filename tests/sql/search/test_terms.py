@@ -62,6 +62,13 @@ def test_texts_are_lexed_in_every_language_of_the_collection(connection: Connect
     assert found["haus"] == (1, 4, [1, 2])
 
 
+def test_a_part_that_no_language_knows_is_told_beside_one_that_is(connection: Connection) -> None:
+    put(connection, "german", "Die Pumpe P-100 und die Häuser", "pg_catalog.german")
+    found = {row[1]: row[2] for row in terms(connection, "P-300")}
+    assert found == {"300": 0, "p": 1}
+    assert {row[1]: row[2] for row in terms(connection, "Häuser")} == {"haus": 1}
+
+
 def test_pairs_of_characters_are_the_terms_of_unspaced_scripts(connection: Connection) -> None:
     put(connection, "chinese", "数据库在凌晨备份")
     found = {row[1]: row[2:] for row in terms(connection, "数据库", "数据", "午餐")}
