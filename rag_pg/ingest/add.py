@@ -248,7 +248,12 @@ def read_sources(
                 LoadFailure(
                     uri=str(document.get("uri") or "?"),
                     error="a document needs uri and content, both text: this one has "
-                    f"{', '.join(sorted(map(str, source))) or 'no keys'}",
+                    f"{', '.join(sorted(map(str, source))) or 'no keys'}"
+                    + "".join(
+                        f"; its {key} is {source[key]!r:.40}"
+                        for key in ("uri", "content")
+                        if key in source and not (source[key] and isinstance(source[key], str))
+                    ),
                 )
             )
             continue
