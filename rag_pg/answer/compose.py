@@ -23,6 +23,7 @@ from rag_pg.text import (
     compared_things,
     content_words,
     find_tables,
+    is_function_word,
     same_word,
     split_sentences,
     words,
@@ -40,6 +41,13 @@ FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at m
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
+_COMPARES = frozenset(
+    words(
+        "difference differences distinction compare compared comparison differ differs different vs"
+        " versus better best use choose prefer take pick should unterschied unterschiede vergleich"
+        " besser différence différences diferencia diferencias differenza differenze main between"
+    )
+)
 _BOLD = re.compile(r"(\*\*|__).+\1")
 
 
@@ -97,7 +105,7 @@ def question_subject(question: str, hits: Sequence[Hit]) -> str:
     """Return a question without the words that only say what is to be done with what it is about:
     compare it, or count it over a table of the hits."""
     if things := compared_things(question):
-        return " and ".join(things)
+        return question if _compared_by(question) else " and ".join(things)
     if asked_aggregate(question) is None:
         return question
     for hit in hits:
@@ -161,6 +169,7 @@ def _of_each_part(
     parts, least = question_parts(question)
     is_compared = bool(compared_things(question))
     texts = [_texts(c) for c in ranked]
+    by = dict.fromkeys(_compared_by(question), 1.0)
     found: list[Cited] = []
     for part, other in zip(parts, parts[::-1], strict=True):
         weighed = {word: 1.0 if is_compared else weights.get(word, 0.0) for word in part}
@@ -172,6 +181,8 @@ def _of_each_part(
                 is_compared
                 and _share(weighed, path) >= least
                 and _share(dict.fromkeys(other, 1.0), path) < least,
+                is_compared and not _names_other(part, other, text, least),
+                _share(by, text) if by else 0.0,  # by what they are compared
                 ranked[n].score + ranked[n].scores[at],
                 -n,
                 at,
@@ -179,11 +190,27 @@ def _of_each_part(
             for n in range(len(ranked))
             for at, (path, text) in enumerate(texts[n])
         ]
-        share, _, _, n, at = max(options)
+        share, *_, n, at = max(options)
         if share < least:
             return []
         found.append((ranked[-n], at))
     return list(dict.fromkeys(found))
+
+
+def _compared_by(question: str) -> list[str]:
+    """Return the words that say by what a question compares two things: noise, heavier."""
+    things = compared_things(question)
+    sides = {word for thing in things for word in words(thing)}
+    told = [w for w in content_words(question) if w not in sides and not is_function_word(w)]
+    return [word for word in told if word not in _COMPARES] if things else []
+
+
+def _names_other(
+    part: Collection[str], other: Collection[str], text: Collection[str], least: float
+) -> bool:
+    """Whether a sentence is of the other of two things that are compared, and not of the one."""
+    one, another = (_share(dict.fromkeys(side, 1.0), text) for side in (part, other))
+    return another >= least > one
 
 
 def _texts(c: Candidate) -> list[tuple[list[str], list[str]]]:

@@ -12,6 +12,7 @@ _COMPARED = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"\b(?:differences?|distinction|unterschiede?|différences?|diferencias?|differenz[ae])\s+"
+        r"(?:(?:in|of|bei|im|de|en)\s+(?:[\w-]+\s+){1,4}?)?"
         r"(?:between|zwischen|entre|tra|fra)\s+(.+?)\s+(?:and|und|et|y|e)\s+(.+)",
         r"\bcompare\s+(.+?)\s+(?:and|with|to|against)\s+(.+)",
         r"\bhow\s+(?:do|does)\s+(.+?)\s+compare\s+(?:with|to)\s+(.+)",
@@ -19,6 +20,8 @@ _COMPARED = [
         r"(?:\b(?:use|choose|prefer|take|pick|is|are|which\s+is\s+\w+[,:])\s+)?([\w.+#-]+(?:\s[\w.+#-]+)?)"
         r"\s+(?:vs\.?|versus)\s+(.+)",
         r"\b(?:use|choose|prefer|take|pick)\s+(.+?)\s+(?:or|over|instead\s+of|rather\s+than)\s+(.+)",
+        r"^\W*(?:which|what|who|welche[rsmn]?|wer|was|quel(?:le)?s?|qui|cuál|quién)\b[^,:?]*[,:]\s+(?!(?:and|but|if|und|aber|wenn|et|mais|si|y|pero)\b)"
+        r"(?:the\s+|an?\s+|de[rnm]\s+|die\s+|das\s+|l[ea]\s+|el\s+)?([^,;?]+?)\s+(?:or|oder|ou|o)\s+(.+)",
     )
 ]
 

@@ -197,6 +197,17 @@ def test_a_sentence_of_another_number_is_not_marked_beside_the_answer() -> None:
     assert "**Error 809: the tunnel is blocked.** [1]" in got and "**Error 691" not in got
 
 
+def test_two_things_are_compared_by_what_is_asked() -> None:
+    small = hit("The NF-200 is red. Its noise is 38 decibels.", title="NF-200")
+    large = hit("The NF-350 is blue. The NF-200 is not. The noise is 41 decibels.", number=2,
+                title="NF-350")  # fmt: skip
+    got = ask("What is the difference in noise between the NF-200 and the NF-350?", small, large)
+    assert "**Its noise is 38 decibels.** [1]" in got.text
+    assert "**The noise is 41 decibels.** [2]" in got.text
+    got = ask("What is the difference between the NF-200 and the NF-350?", small, large)
+    assert "**The NF-200 is red.** [1]" in got.text and "**The NF-350 is blue.** [2]" in got.text
+
+
 def test_a_document_of_another_type_is_no_further_source() -> None:
     pumps = [
         hit(f"The BW-300 pump weighs {kg} kg.", number=number, title=f"BW-{number}00 manual")

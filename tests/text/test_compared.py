@@ -17,6 +17,10 @@ from rag_pg.text import compared_things
         ("How does the NF-200 compare with the NF-350?", ["the NF-200", "the NF-350"]),
         ("What is the difference between red and red?", []),
         ("Should I use threads or processes?", ["threads", "processes"]),
+        ("Which pump is quieter, the NF-200 or the NF-350?", ["NF-200", "the NF-350"]),
+        ("Welche Pumpe ist leiser: die NF-200 oder die NF-350?", ["NF-200", "die NF-350"]),
+        ("What is the difference in noise level between A4 and A5?", ["A4", "A5"]),
+        ("Which days are free, and who or what pays?", []),
         ("What is a list?", []),
     ],
 )
