@@ -20,6 +20,7 @@ Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of 
 MOST = 3  # words for what is asked of a row
 NEAR = 0.3  # of a word and a row that has it under another name
 NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
+_NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
@@ -140,6 +141,8 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     own = [cell for row in rows if not set(named).isdisjoint(row) for cell in row]
     known = {word for text in (outside, *own) for word in words(text)}
     asked = [word for word in content_words(question) if not is_function_word(word)]
+    if any(char.isdigit() for cell in own for char in cell):
+        known |= _NUMBER
     rest = [word for word in asked if not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
     columns = {word for name in names for word in words(name)}

@@ -47,6 +47,13 @@ def test_a_table_without_a_row_of_the_kind_that_is_asked_for_is_no_answer() -> N
     assert not reason("What is the torque and mass of the heron engine?", TABLE)
 
 
+def test_a_number_is_in_a_row_with_figures() -> None:
+    desks = "| Desk | Extension |\n|---|---|\n| Payroll | 4312 |\n| Parking | 4205 |"
+    assert not reason("What is the number of the Payroll desk?", desks)
+    names = desks.replace("4312", "Miriam").replace("4205", "Tom")
+    assert "no number" in reason("What is the number of the Payroll desk?", names)
+
+
 def test_a_question_about_a_row_alone_is_answered_by_it() -> None:
     assert not reason("What is the Heron?", TABLE)
 
