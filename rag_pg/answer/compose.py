@@ -20,10 +20,10 @@ from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
 from rag_pg.text import (
     Sentence,
+    compared_by,
     compared_things,
     content_words,
     find_tables,
-    is_function_word,
     same_word,
     split_sentences,
     words,
@@ -41,13 +41,6 @@ FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at m
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
-_COMPARES = frozenset(
-    words(
-        "difference differences distinction compare compared comparison differ differs different vs"
-        " versus better best use choose prefer take pick should unterschied unterschiede vergleich"
-        " besser différence différences diferencia diferencias differenza differenze main between"
-    )
-)
 _BOLD = re.compile(r"(\*\*|__).+\1")
 
 
@@ -105,7 +98,7 @@ def question_subject(question: str, hits: Sequence[Hit]) -> str:
     """Return a question without the words that only say what is to be done with what it is about:
     compare it, or count it over a table of the hits."""
     if things := compared_things(question):
-        return question if _compared_by(question) else " and ".join(things)
+        return question if compared_by(question) else " and ".join(things)
     if asked_aggregate(question) is None:
         return question
     for hit in hits:
@@ -169,7 +162,7 @@ def _of_each_part(
     parts, least = question_parts(question)
     is_compared = bool(compared_things(question))
     texts = [_texts(c) for c in ranked]
-    by = dict.fromkeys(_compared_by(question), 1.0)
+    by = dict.fromkeys(compared_by(question), 1.0)
     found: list[Cited] = []
     for part, other in zip(parts, parts[::-1], strict=True):
         weighed = {word: 1.0 if is_compared else weights.get(word, 0.0) for word in part}
@@ -195,14 +188,6 @@ def _of_each_part(
             return []
         found.append((ranked[-n], at))
     return list(dict.fromkeys(found))
-
-
-def _compared_by(question: str) -> list[str]:
-    """Return the words that say by what a question compares two things: noise, heavier."""
-    things = compared_things(question)
-    sides = {word for thing in things for word in words(thing)}
-    told = [w for w in content_words(question) if w not in sides and not is_function_word(w)]
-    return [word for word in told if word not in _COMPARES] if things else []
 
 
 def _names_other(

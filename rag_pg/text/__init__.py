@@ -15,7 +15,7 @@ from rag_pg.text.blocks import (
     read_cells,
 )
 from rag_pg.text.clean import clean_text
-from rag_pg.text.compared import compared_things
+from rag_pg.text.compared import compared_by, compared_things
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
@@ -67,6 +67,7 @@ __all__ = [
     "Table",
     "clean_text",
     "code_spans",
+    "compared_by",
     "compared_things",
     "content_words",
     "drop_near_duplicates",
