@@ -234,14 +234,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 
 def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:
-    """Keep every `count`-th file of those with tests for `make test-long`."""
-    long = {
-        item.path
+    """Keep every `count`-th of the tests for `make test-long`."""
+    long = sorted(
+        item.nodeid
         for item in items
         if item.get_closest_marker("minutes") or item.get_closest_marker("longer")
-    }
-    chosen = sorted(long)[number - 1 :: count]
-    items[:] = [item for item in items if item.path in chosen]
+    )
+    chosen = {*long[number - 1 :: count]}
+    items[:] = [item for item in items if item.nodeid in chosen]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -62,17 +62,25 @@ def _answering(
     events: SimpleQueue[Event | BaseException | None],
     scope: Scope,
 ) -> Callable[[], None]:
-    """What the thread runs; it holds no stream, which ends when its reader lets go of it."""
+    """What the thread runs; it holds no stream, which ends when its reader lets go of it. An answer
+    of which no piece was told, as no model wrote it, is told in one."""
+    kinds: set[str] = set()
 
     def listen(event: Event) -> None:
         if scope.is_stopped:
             raise Stopped
+        kinds.add(event.kind)
         events.put(event)
 
     def run() -> None:
         try:
             with scope.entered():
-                events.put(Event(kind="answer", answer=ask(listen)))
+                answer = ask(listen)
+                if "token" not in kinds:
+                    listen(Event(kind="token", text=answer.text))
+                    for citation in answer.sources:
+                        listen(Event(kind="citation", citation=citation))
+                events.put(Event(kind="answer", answer=answer))
         except BaseException as exc:
             events.put(exc)
 
