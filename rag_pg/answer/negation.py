@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.relations import OF_SIDES, is_turned
@@ -58,6 +60,7 @@ _WHERE = re.compile(r"\b(?:if|when|where|wenn|falls|si|quand|cuando)\s+([^,.;]+)
 _STOP = re.compile(r"[.,;:!?)]")
 _AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
+_NEAREST = 16  # parts of a sentence that are nearest to a clause: a list of thousands costs no more
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
 _STEM = 4  # letters
 _ALIKE = 0.6  # of a clause's words, that the other has
@@ -86,7 +89,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
     for one, other in ((claim, sentence), (sentence, claim)):
         if mains := _of_one_condition(one, other):
             return (_count(mains[0]) == _count(mains[1])) == (find_opposite(*mains) is None)
-    clauses = CLAUSE.split(without_particle(claim))
+    clauses = _clauses(without_particle(claim))
     there = _count(sentence)
     same = max(
         _common(content_of(one), sentence) * (_count(one) == there > 0) for one in clauses
@@ -115,20 +118,19 @@ def _of_one_condition(one: str, other: str) -> tuple[str, str] | None:
 def _denies_in_its_words(clause: str, sentence: str) -> bool:
     """Whether a part of a sentence has all the words of a short clause ("they are encrypted"), with
     a negation in one of them alone."""
-    parts = CLAUSE.split(sentence)
     return bool(content_of(clause)) and any(
-        words(_NEGATION.sub(" ", clause)) == words(_NEGATION.sub(" ", part))
-        and _count(clause) + _count(part) == 1
-        for part in parts
+        _affirmed(clause) == _affirmed(part) and _count(clause) + _count(part) == 1
+        for part in _clauses(sentence)
     )
 
 
 def _denies(clause: str, sentence: str, before: str) -> bool:
     """Whether a clause says the opposite of what a sentence says, turned an odd number of times."""
     mine = content_of(clause)
-    parts = [part for part in CLAUSE.split(sentence) if _common(mine, part)]
-    most = max((_common(mine, part) for part in parts), default=0)
-    nearest = [part for part in parts if _common(mine, part) == most]
+    shared = {part: _shared(mine, there) for part, there in _contents(sentence)}
+    parts = [part for part in _clauses(sentence) if shared[part]]
+    most = max(shared.values(), default=0)
+    nearest = [part for part in parts if shared[part] == most][:_NEAREST]
     is_only = any(map(ONLY.search, [clause, *nearest]))
     here, others = _count(clause), sum(map(_count, parts))
     if here > 1 or others > 1 or bool(_AVOIDS.search(clause)) != bool(_AVOIDS.search(sentence)):
@@ -150,7 +152,7 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
         return turned and opposite is None and not here and not others
     there = [*content_of(sentence), *(opposite or ())[:1]]
     negates = any(_has(there, word) for word in _denied(clause))
-    mine += (opposite or ())[1:]
+    mine = [*mine, *(opposite or ())[1:]]
     free = content_of(", ".join(part for part in nearest if not _count(part)))
     negates = negates or any(_has(mine, w) and not _has(free, w) for w in _denied(sentence))
     negates = negates and not (here and others)
@@ -187,13 +189,16 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
     ]
 
 
-def _behind(text: str, word: str) -> list[str]:
+def _behind(text: str, word: str) -> Sequence[str]:
     """The content words behind a word."""
     return content_of(" ".join(words(text)).partition(f"{word} ")[2])
 
 
-def _common(mine: list[str], part: str) -> int:
-    there = content_of(part)
+def _common(mine: Sequence[str], part: str) -> int:
+    return _shared(mine, content_of(part))
+
+
+def _shared(mine: Sequence[str], there: Sequence[str]) -> int:
     return sum(_has(there, word) for word in mine)
 
 
@@ -203,8 +208,7 @@ def _opposite(clause: str, part: str, sentence: str) -> tuple[str, str] | None:
     found = find_opposite(clause, part)
     if found is None or _NEGATION.search(" ".join(found)):
         return None
-    for other in CLAUSE.split(sentence):
-        there = content_of(other)
+    for other, there in _contents(sentence):
         at = next((n for n, word in enumerate(there) if same_word(found[0], word)), None)
         if (
             other != part
@@ -215,14 +219,16 @@ def _opposite(clause: str, part: str, sentence: str) -> tuple[str, str] | None:
     return found
 
 
+@lru_cache(256)  # as each clause is compared with the same parts of a sentence
 def _count(text: str) -> int:
     return len(_NEGATION.findall(_NONE.sub(" ", text)))
 
 
-def _denied(text: str) -> list[str]:
+@lru_cache(256)
+def _denied(text: str) -> Sequence[str]:
     """The words that the negations of a text stand before, in the last place behind."""
     found: list[str] = []
-    for clause in CLAUSE.split(_NONE.sub(" ", text)):
+    for clause in _clauses(_NONE.sub(" ", text)):
         for negation in _NEGATION.finditer(clause):
             behind = [
                 word for word in content_of(clause[negation.end() :]) if not word.endswith("ly")
@@ -231,13 +237,36 @@ def _denied(text: str) -> list[str]:
     return found
 
 
-def content_of(text: str) -> list[str]:
+@lru_cache(256)
+def content_of(text: str) -> Sequence[str]:
     """The words of a text that say something, without its negations."""
-    return [word for word in words(_NEGATION.sub(" ", text)) if not is_function_word(word)]
+    return tuple(word for word in _affirmed(text) if not is_function_word(word))
 
 
-def _has(found: list[str], word: str) -> bool:
-    return any(same_word(word, other) or _begins(word, other) for other in found)
+@lru_cache(256)
+def _affirmed(text: str) -> Sequence[str]:
+    """The words of a text without its negations."""
+    return tuple(words(_NEGATION.sub(" ", text)))
+
+
+@lru_cache(256)
+def _clauses(text: str) -> Sequence[str]:
+    return CLAUSE.split(text)
+
+
+@lru_cache(256)
+def _contents(text: str) -> Sequence[tuple[str, Sequence[str]]]:
+    """The different clauses of a text, each with its words that say something."""
+    return [(part, content_of(part)) for part in dict.fromkeys(_clauses(text))]
+
+
+def _has(found: Sequence[str], word: str) -> bool:
+    beginning = word[:_STEM]  # which forms of one word have in common
+    return any(
+        same_word(word, other) or _begins(word, other)
+        for other in found
+        if other[:_STEM] == beginning
+    )
 
 
 def _begins(one: str, other: str) -> bool:

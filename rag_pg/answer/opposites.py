@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from rag_pg.text import is_function_word, words
@@ -122,7 +123,8 @@ def find_opposite(question: str, sentence: str) -> tuple[str, str] | None:
     return None
 
 
-def _forms(text: str) -> list[str]:
+@lru_cache(256)
+def _forms(text: str) -> Sequence[str]:
     """The different words; one after a separate prefix of negation is joined to it."""
     found: list[str] = []
     for word in words(_PARTICLE.sub(r"\g<0> switch\1", text)):
@@ -142,7 +144,7 @@ def _listed(word: str) -> frozenset[str]:
     )
 
 
-def _is_in(stems: frozenset[str], texts: list[str]) -> bool:
+def _is_in(stems: frozenset[str], texts: Sequence[str]) -> bool:
     return bool(stems) and any(stems & _listed(word) for word in texts)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rag_pg.answer import negation
 from rag_pg.answer.opposites import find_opposite
+from rag_pg.text import words
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,17 @@ def test_a_word_and_its_opposite_are_found_in_their_forms(
 )
 def test_what_is_no_opposite_is_none(question: str, sentence: str) -> None:
     assert find_opposite(question, sentence) is None
+
+
+def test_a_text_of_many_clauses_is_read_once_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def count(text: str) -> list[str]:
+        read.append(len(text))
+        return words(text)
+
+    monkeypatch.setattr(negation, "words", count)
+    claim = " if ".join(f"term{n}" for n in range(500))
+    sentence = " unless ".join(f"term{n}" for n in range(500))
+    assert not negation.contradicts(claim, sentence)
+    assert sum(read) < 20 * len(claim + sentence)  # 1,000 times as many, read for each clause
