@@ -60,7 +60,6 @@ _WHERE = re.compile(r"\b(?:if|when|where|wenn|falls|si|quand|cuando)\s+([^,.;]+)
 _STOP = re.compile(r"[.,;:!?)]")
 _AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
-_NEAREST = 16  # parts of a sentence that are nearest to a clause: a list of thousands costs no more
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
 _STEM = 4  # letters
 _ALIKE = 0.6  # of a clause's words, that the other has
@@ -130,7 +129,7 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     shared = {part: _shared(mine, there) for part, there in _contents(sentence)}
     parts = [part for part in _clauses(sentence) if shared[part]]
     most = max(shared.values(), default=0)
-    nearest = [part for part in parts if shared[part] == most][:_NEAREST]
+    nearest = [part for part in parts if shared[part] == most]
     is_only = any(map(ONLY.search, [clause, *nearest]))
     here, others = _count(clause), sum(map(_count, parts))
     if here > 1 or others > 1 or bool(_AVOIDS.search(clause)) != bool(_AVOIDS.search(sentence)):
