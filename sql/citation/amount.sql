@@ -63,12 +63,19 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
     -- a section, a sign in words, a time
     '|(?:§|n°|minus|минус) ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
+    -- what is referred to by its number
+    '|(?:^|[^a-z])(?:arti(?:cle|kel|culo|colo)s?|art|sections?|sec|sect|fig(?:ure)?s?|tab(?:le)?s?'
+    '|chapters?|chap|chapitre|kap(?:itel)?|clauses?|annexe?|appendix|paragra(?:ph|f)e?s?|para|eqs?'
+    '|equations?|schedule|volume|vol|pages?|pp?|page|abb(?:ildung)?|tabelle|tableau|abs(?:atz)?'
+    '|abschnitt|seiten?|anhang|anlage|ziff(?:er)?|satz|steps?|schritt|version|rfc)'
+    '(?:[.]? ?\x03|\x03[.]) ?[0-9]'
     '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])');
 
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
-min), a section, a number (No. 5), a sign in words, a time (5 p.m.).$$;
+min), a number (No. 5) or what is referred to by its number (§ 5, Article 5, Fig. 5), a sign in
+words, a time (5 p.m.).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)

@@ -117,7 +117,8 @@ its sign, per cent, currency or power; (5) is -5.$$;
 CREATE OR REPLACE FUNCTION rag._parts_words(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
+RETURN form LIKE E'% _\x03. _.%' OR form LIKE E'% _. \x03_.%' OR form LIKE E'% _.\x03 _.%'  -- z. B.
+    OR (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
     -- ca n''t; an ordinal of Chinese
     AND form ~ (E'\x03 n?''t(?:[^a-z]|$)|第 ?\x03'
     -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
@@ -127,8 +128,8 @@ RETURN (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
     ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])');
 
 COMMENT ON FUNCTION rag._parts_words IS
-$$Whether the character 3 parts in a form what words make one: a short form (ca n't), an ordinal of
-Chinese, a negation and what it negates.$$;
+$$Whether the character 3 parts in a form what words make one: a short form (ca n't), an abbreviation
+of letters (z. B.), an ordinal of Chinese, a negation and what it negates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._operator()
@@ -189,11 +190,14 @@ RETURN translate(edge, E'=+*<>\u2212\u00B1\u00B7\u00D7\u00F7\u2190\u2192\u2194\u
     '(?:' || rag._symbol(false) || E'(?: *\x03 +| +\x03 *)' || rag._operator()
     || E' |(?: *\x03 +| +\x03 *)' || rag._operator() || ' ' || rag._symbol(true) || '|'
     || rag._symbol(false) || ' ' || rag._operator() || E'(?: *\x03 +| +\x03 *)|[^ \n] +'
-    || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true) || ')');
+    || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true)
+    -- of words: price * quantity
+    || E'|[^ \n](?: *\x03 +| +\x03 *)(?:[:=!<>]=|[*\u00D7\u00F7]) [^ \n]'
+    || E'|[^ \n] (?:[:=!<>]=|[*\u00D7\u00F7])(?: *\x03 +| +\x03 *)[^ \n])');
 
 COMMENT ON FUNCTION rag._parts_equation IS
 $$Whether the character 3 stands, in a text as it stands, beside an operator of which one side is
-one letter or has an index (E = mc², a + b).$$;
+one letter or has an index (E = mc², a + b), or beside a comparison (>=), * or × between blanks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ends_inside(form text, shape text, quoted text)
@@ -299,7 +303,7 @@ DECLARE
         rag._parts_numeral(right(_slice, 24) || E'\x03' || left(_after, 24));
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
-        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || ']'
+        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || '](?![.])'
         || rag._prose() || '$');
     _ends CONSTANT boolean := right(_slice, 16) || E'\x03' || left(_after, 16) ~ (
         '^' || rag._prose() || '[' || rag._prose_letter()
