@@ -13,7 +13,7 @@ from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, w
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import is_restated, other_figures, source_date
-from rag_pg.answer.head import find_codes, names_another
+from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
@@ -50,7 +50,7 @@ def compose_answer(
     """Return the answer of evidence, whether or not it is enough."""
     ranked, kind = sorted(evidence.candidates, key=lambda c: -c.score), evidence.kind
     weights = {word: a.weight for a in evidence.asked for word in words(a.word)}
-    first = (ranked[0], ranked[0].best)
+    first, asked = (ranked[0], ranked[0].best), Identifiers.of(question)
     newer = _newer(question, first, ranked)
     parts = _of_each_part(question, ranked, weights)
     has_parts = len(parts) > 1
@@ -59,7 +59,7 @@ def compose_answer(
     else:
         c, at = newer or first
         alone = newer or kind == "how_to"
-        passages = [(c, [at, *([] if alone else _next_best(question, c, at, kind))])]
+        passages = [(c, [at, *([] if alone else _next_best(asked, c, at, kind))])]
     shown = [
         _show_passage(question, c, cited, kind, read_around, number)
         for number, (c, cited) in enumerate(passages, 1)
@@ -67,7 +67,6 @@ def compose_answer(
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
     seen = {_source(c.hit) for c, _ in passages}
     documents = [c.hit.document_id for c, _ in passages]
-    codes = find_codes(question)
     others = [first[0]] if newer else []
     for c in [] if has_parts else [*others, *sorted(ranked, key=lambda c: -c.evidence)]:
         if _source(c.hit) in seen or documents.count(c.hit.document_id) > 1:
@@ -75,7 +74,7 @@ def compose_answer(
         if len(citations) > FURTHER:
             break
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
-        if c.evidence < first[0].evidence - FURTHER_LESS or names_another(codes, path):
+        if c.evidence < first[0].evidence - FURTHER_LESS or asked.differ_in(path):
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
@@ -216,11 +215,10 @@ def _agreement(word: str, text: Collection[str]) -> float:
     return float(word in text) or INFLECTED * any(same_word(word, own) for own in text)
 
 
-def _next_best(question: str, c: Candidate, at: int, kind: QuestionKind) -> list[int]:
+def _next_best(asked: Identifiers, c: Candidate, at: int, kind: QuestionKind) -> list[int]:
     """Return the best other sentence of a passage, where it says enough, or where the first lacks
     the number that is asked for and this has it, under the same heading; none beside an item or a
     row, as the others speak of something else, and none that names another identifier."""
-    codes = find_codes(question)
     is_prose = c.sentences[at].kind == "prose"
     others = [n for n, s in enumerate(c.sentences) if n != at and is_prose and s.kind == "prose"]
     if numbers := kind == "quantity":
@@ -230,7 +228,7 @@ def _next_best(question: str, c: Candidate, at: int, kind: QuestionKind) -> list
         others = [n for n in others if n < len(c.shown) and has_number(c.shown[n])]
     if numbers and has_number(c.shown[at]):
         return []
-    others = [n for n in others if not names_another(codes, c.shown[n])]
+    others = [n for n in others if not asked.differ_in(c.shown[n])]
     best = max(others, key=lambda n: c.scores[n], default=None)
     least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
     return [best] if best is not None and (c.scores[best] >= least or not is_prose) else []

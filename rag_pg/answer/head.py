@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rag_pg.answer.identifiers import is_identifier
 from rag_pg.text import is_function_word, words
 
 Readings = tuple[Sequence[str], Sequence[str], Sequence[str]]
@@ -56,65 +57,13 @@ def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> 
     say it in other words.
     """
     names = [a.word for a in asked if a.is_name and not a.is_met and not a.is_known]
-    if not asked or not by_meaning or any(is_code(a.word) and a.is_met for a in asked):
+    if not asked or not by_meaning or any(is_identifier(a.word) and a.is_met for a in asked):
         return names
     who = _WHO_OF.match(question)
     heads = [max(asked, key=lambda a: a.weight)]
     heads += [a for a in asked if who and a.word.casefold() == who[1].casefold()]
     unsaid = [a.word for a in heads if not (a.is_met or a.is_known or a.is_paraphrased)]
     return list(dict.fromkeys([*names, *unsaid]))
-
-
-def is_code(word: str) -> bool:
-    """Whether a word has digits or lines below, as identifiers, versions and dates have."""
-    return "_" in word or any(char.isdigit() for char in word)
-
-
-def is_type(word: str) -> bool:
-    """Whether a word is an identifier of letters and digits whose parts say nothing alone: P-300,
-    not 30-day."""
-    return is_code(word) and "-" in word and any(char.isupper() for char in word)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Code:
-    """An identifier of a question (BW-300, version 4.2.0, error 809), and a pattern for all of its
-    form."""
-
-    name: str
-    form: re.Pattern[str]
-
-
-def find_codes(question: str) -> list[Code]:
-    """Return the identifiers with digits of a question; a number alone is one with the word before
-    it."""
-    found = []
-    tokens = [token.strip("?!.,;:()[]\"'“”„«»¿¡？！。，") for token in question.split()]
-    for before, token in pairwise(["", *tokens]):
-        is_number = token.isdigit()
-        if not any(char.isdigit() for char in token) or (
-            is_number and (not before.isalpha() or is_function_word(before.lower()))
-        ):
-            continue
-        name = f"{before} {token}" if is_number else token
-        form = re.sub(r"\d+", r"\\d+", re.escape(name)).replace(r"\ ", r"\s+")
-        pattern = rf"(?<![\w.,-]){form}(?![\w-]|[.,]\d)"
-        found.append(Code(name=name, form=re.compile(pattern, re.IGNORECASE)))
-    return found
-
-
-def names_another(codes: Sequence[Code], text: str) -> bool:
-    """Whether a text has an identifier of the form of one that is asked for, and none of these."""
-    return not names_one(codes, text) and any(code.form.search(text) for code in codes)
-
-
-def names_one(codes: Sequence[Code], text: str) -> bool:
-    """Whether a text has one of these identifiers."""
-    return any(
-        " ".join(found.split()).casefold() == code.name.casefold()
-        for code in codes
-        for found in code.form.findall(text)
-    )
 
 
 def find_names(question: str) -> set[str]:

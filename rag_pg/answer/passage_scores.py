@@ -10,18 +10,8 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.head import (
-    Asked,
-    find_codes,
-    find_lacking,
-    find_names,
-    is_code,
-    is_type,
-    names_another,
-    names_one,
-    read_words,
-    stands_in,
-)
+from rag_pg.answer.head import Asked, find_lacking, find_names, read_words, stands_in
+from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
@@ -29,7 +19,6 @@ from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind,
 from rag_pg.answer.term_match import (
     BACKGROUND,
     LENGTH,
-    MARKS,
     MatchTerms,
     Meaning,
     Words,
@@ -258,7 +247,7 @@ def _weigh_words(
         answering = [t if _asks(t) else s for s, t in zip(c.shown, c.compared, strict=True)]
         texts += [": ".join(heading_path(c.hit)), *answering, *c.headings_above]
     found = find_words(question, texts, match_terms)
-    codes = [w for w in found.different if is_code(w) and any(char.isalpha() for char in w)]
+    codes = [w for w in found.different if is_identifier(w) and any(char.isalpha() for char in w)]
     at = 0
     for c in candidates:
         rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
@@ -277,8 +266,8 @@ def _weigh_words(
             word
             for word in found.different
             if stands_in(word, whole)
-            or (not is_code(word) and found.have(word, range(head, at)))
-            or ("-" in word and not is_code(word) and {*words(word)} <= {*whole[0]})
+            or (not is_identifier(word) and found.have(word, range(head, at)))
+            or ("-" in word and not is_identifier(word) and {*words(word)} <= {*whole[0]})
         }
     _leave_out_sections(question, candidates)
     return found
@@ -287,17 +276,17 @@ def _weigh_words(
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
     """Where headings name an identifier that is asked for (version 4.2.0), the sentences under
     those with another one are of another thing, but for what names it."""
-    codes = find_codes(question)
+    asked = Identifiers.of(question)
     above = [
         [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
         for c in candidates
     ]
-    if any(names_one(codes, heading) for headings in above for heading in headings):
+    if any(asked.stand_in(heading) for headings in above for heading in headings):
         for c, headings in zip(candidates, above, strict=True):
             c.of_another |= {
                 n
                 for n, heading in enumerate(headings)
-                if names_another(codes, heading) and not names_one(codes, c.shown[n])
+                if asked.differ_in(heading) and not asked.stand_in(c.shown[n])
             }
 
 
@@ -310,14 +299,14 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
         weights, brings = meaning.lost / meaning.lost.sum(), meaning.brings
     names = find_names(found.question)
     if meaning.is_foreign:  # the words of one language are no names in another
-        names = {name for name in names if is_code(name)}
+        names = {name for name in names if is_identifier(name)}
     met = set().union(*(c.words_found for c in candidates))
     return [
         Asked(
             word=word.strip(MARKS),
             weight=float(weight),
             is_met=word in met,
-            is_known=found.is_known(word) and (word in met or not is_type(word)),
+            is_known=found.is_known(word) and (word in met or not is_part_number(word)),
             is_paraphrased=bool(more > 0),
             is_name=any(is_in(word, name) for name in names),
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.answer.head import find_names
+from rag_pg.answer.identifiers import MARKS
 from rag_pg.answer.question_kind import says_kind, without_kind
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
@@ -24,7 +25,6 @@ MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
-MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
 BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0

@@ -117,7 +117,9 @@ its sign, per cent, currency or power; (5) is -5.$$;
 CREATE OR REPLACE FUNCTION rag._parts_words(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN form LIKE E'% _\x03. _.%' OR form LIKE E'% _. \x03_.%' OR form LIKE E'% _.\x03 _.%'  -- z. B.
+RETURN form LIKE E'% _\x03. _.%'  -- z. B.
+    OR form LIKE E'% _. \x03_.%'
+    OR form LIKE E'% _.\x03 _.%'
     OR (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
     -- ca n''t; an ordinal of Chinese
     AND form ~ (E'\x03 n?''t(?:[^a-z]|$)|第 ?\x03'
@@ -128,8 +130,8 @@ RETURN form LIKE E'% _\x03. _.%' OR form LIKE E'% _. \x03_.%' OR form LIKE E'% _
     ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])');
 
 COMMENT ON FUNCTION rag._parts_words IS
-$$Whether the character 3 parts in a form what words make one: a short form (ca n't), an abbreviation
-of letters (z. B.), an ordinal of Chinese, a negation and what it negates.$$;
+$$Whether the character 3 parts in a form what words make one: a short form (ca n't), an
+abbreviation of letters (z. B.), an ordinal of Chinese, a negation and what it negates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._operator()

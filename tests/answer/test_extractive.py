@@ -15,7 +15,7 @@ from passages import Broken, WordEmbedder, hit, hits
 
 from rag_pg.answer.display import display
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
-from rag_pg.answer.head import find_codes, names_another
+from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
 from rag_pg.answer.term_match import compare_meaning, find_words, is_one_slip
@@ -225,7 +225,7 @@ def test_a_document_of_another_type_is_no_further_source() -> None:
     ],
 )  # fmt: skip
 def test_codes_of_a_question(question: str, found: set[str]) -> None:
-    assert {code.name for code in find_codes(question)} == found
+    assert {name for name, _ in Identifiers.of(question).forms} == found
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_codes_of_a_question(question: str, found: set[str]) -> None:
 def test_another_code_of_the_form_that_is_asked_for(
     question: str, text: str, is_another: bool
 ) -> None:
-    assert names_another(find_codes(question), text) == is_another
+    assert Identifiers.of(question).differ_in(text) == is_another
 
 
 def test_the_greeting_of_a_mail_is_no_part_of_its_answer() -> None:

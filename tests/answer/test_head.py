@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from passages import WordEmbedder, hits
 
-from rag_pg.answer.head import find_names, is_code, stands_in
+from rag_pg.answer.head import find_names, stands_in
+from rag_pg.answer.identifiers import is_identifier
 from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.text import words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
@@ -153,7 +154,12 @@ def test_a_name_is_no_other_form_of_a_word_and_may_be_a_slip() -> None:
 
 
 def test_identifiers_stand_in_a_text_in_one_piece() -> None:
-    assert is_code("E17") and is_code("cache_size") and is_code("3.1") and not is_code("E-Mail")
+    assert (
+        is_identifier("E17")
+        and is_identifier("cache_size")
+        and is_identifier("3.1")
+        and not is_identifier("E-Mail")
+    )
     assert stands_in("TN-2420?", "The TN 2420 lasts.") and not stands_in("TN-2420", "TN-2410: 2420")
     assert stands_in("3.1", "since 3.1.4") and not stands_in("3.1", "since 13.1")
 
