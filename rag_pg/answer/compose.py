@@ -293,6 +293,7 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     while position < last and (
         c.shown[position].endswith(("?", "？", "؟"))
         or (len(c.shown[position]) < LABEL and _BOLD.fullmatch(c.sentences[position].text))
+        or c.headings_above[position + 1] == c.shown[position].rstrip(":：")
     ):
         position += 1
     page = Page.plain(c.hit.content, c.sentences)

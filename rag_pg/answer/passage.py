@@ -14,6 +14,7 @@ from rag_pg.text import (
     Sentence,
     Table,
     content_words,
+    find_labels,
     find_lists,
     find_tables,
     find_terms,
@@ -27,6 +28,7 @@ from rag_pg.text import (
 
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
 SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
+LABEL = 7  # level of a section that begins with a line in bold or in capitals
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
@@ -35,7 +37,7 @@ _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
     """A heading with the sentences [first, last) before the next heading; level 0 has no
-    heading."""
+    heading, and that of LABEL is the section's first sentence."""
 
     first: int
     last: int
@@ -58,7 +60,8 @@ class Page:
     @classmethod
     def read(cls, text: str) -> Page:
         sentences = split_sentences(text)
-        heads = [(0, 0, ""), *_find_headings(text)]
+        labels = [(start, LABEL, "") for start, _ in find_labels(text, sentences)]
+        heads = [(0, 0, ""), *sorted([*_find_headings(text), *labels])]
         ends = [start for start, _, _ in heads[1:]] + [len(text)]
         sections = [
             Section(
@@ -126,9 +129,11 @@ class Page:
 
 
 def headings_above(text: str, sentences: Sequence[Sentence]) -> list[str]:
-    """Return the term that each sentence of a text describes, else the last heading within it that
-    is above; "" where there is none."""
-    found = [(start, len(text), heading) for start, _, heading in _find_headings(text)]
+    """Return the term that each sentence of a text describes, else the last heading or label within
+    it that is above; "" where there is none."""
+    heads = [(start, heading) for start, _, heading in _find_headings(text)]
+    labels = [(start + 1, label) for start, label in find_labels(text, sentences)]
+    found = [(start, len(text), heading) for start, heading in sorted([*heads, *labels])]
     found += find_terms(text)
     return [
         next((head for start, stop, head in reversed(found) if start <= s.start < stop), "")

@@ -34,6 +34,7 @@ from rag_pg.text.sentences import (
     FENCES,
     LONGEST,
     Sentence,
+    find_labels,
     find_terms,
     split_sentences,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "drop_near_duplicates",
     "embedded_text",
     "estimate_tokens",
+    "find_labels",
     "find_lists",
     "find_markup",
     "find_tables",

@@ -65,6 +65,10 @@ _ABBREVIATIONS = re.compile(
 _BEFORE_A_NUMBER = re.compile(r"nos?|figs?|vol|pp?|eqs?|sec|ch|art|nr|abb|tab|bd|рис|стр|№")
 _OPEN_END = re.compile(r"[.,;:!?\-\u2010]\Z")  # of a line that goes on, or says all
 _SURE_TERM = re.compile(r"-|[A-Z][A-Z ]+\Z")  # where a chunk may begin within a line
+_LABEL = re.compile(  # a line that is in bold, or in capitals
+    r"(\*\*|__)(?! )(?P<bold>(?:(?!\1).){1,80}[^\s.!。！*_])\1[:：]?"
+    r"|(?P<capitals>[A-ZÀ-ÖØ-Þ](?=.*[A-ZÀ-ÖØ-Þ]{2})[A-ZÀ-ÖØ-Þ0-9 &/,’'()-]{2,60})[:：]?"
+)
 _NO_TERM = ("..", ":", "|", "+", "#", ">", "<")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*\w")
@@ -151,7 +155,9 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
     block: tuple[int, int, Kind, bool] | None = None  # of prose
     lines = list(_lines(text))
     bare = [line.expandtabs(8).rstrip() for _, line in lines]
-    rows, broken = _rows(bare, [line for _, line in lines]), _broken(bare)
+    rows = _rows(bare, [line for _, line in lines])
+    labels = _labels(bare)
+    broken = _broken(bare) | labels.keys() | {number + 1 for number in labels}
     literal, hidden = _literal(bare), _hidden(text, lines)
     upto = 0  # the lines before are read
     for number, (start, line) in enumerate(lines):
@@ -329,6 +335,28 @@ def _terms(lines: Sequence[str]) -> set[int]:
         if is_short and len(line) + 1 + len(inner.split(None, 1)[0]) <= width:
             found.add(at)
     return found
+
+
+def _labels(lines: Sequence[str]) -> dict[int, str]:
+    """The lines that name what stands right below them, up to the next such line, as headings do:
+    the first of a paragraph, in bold or in capitals."""
+    return {
+        at: match["bold"] or match["capitals"]
+        for at, (line, below) in enumerate(pairwise(lines))
+        if (at == 0 or not lines[at - 1])
+        and below[:1].strip()  # no term
+        and (match := _LABEL.fullmatch(line))
+        and not _NOT_PROSE.fullmatch(below.strip())
+    }
+
+
+def find_labels(text: str, sentences: Sequence[Sentence]) -> list[tuple[int, str]]:
+    """Return (start, label) of the sentences of a text that are a line in bold or in capitals,
+    which names what stands right below it, as headings do."""
+    lines = list(_lines(text))
+    labels = _labels([line.expandtabs(8).rstrip() for _, line in lines])
+    prose = {s.start for s in sentences if s.kind == "prose"}
+    return [(lines[at][0], label) for at, label in labels.items() if lines[at][0] in prose]
 
 
 def find_terms(text: str) -> list[tuple[int, int, str]]:
