@@ -16,7 +16,15 @@ from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
-from rag_pg.text import Sentence, content_words, has_word, is_function_word, split_sentences, words
+from rag_pg.text import (
+    Sentence,
+    content_words,
+    find_tables,
+    has_word,
+    is_function_word,
+    split_sentences,
+    words,
+)
 
 ENOUGH_WORDS = 0.5  # of a statement's content words, in the best sentences of a source
 ENOUGH_MEANING = 0.5  # see `compare_meaning`
@@ -24,6 +32,8 @@ LEAST_WORDS = 2  # content words; a shorter statement ("Yes.") is not judged
 SENTENCES = 3  # of a source, that support a statement together
 LEAST_QUOTE = 12  # characters; rag.check_citation proves no shorter quote
 BESIDE = 0.3  # share of words from which on a further sentence supports a statement too
+LANGUAGE_WORDS = 20  # of a passage, from which on its language can be told
+PARTICLES = 3  # of a claim, of which a text in its language has more than one
 FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in its score
 
 
@@ -57,6 +67,10 @@ def find_support(
     """
     asked = _asked(claim, sources)
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
+    sources = [
+        (passage, " ".join([above, *_of_table(claim, passage, best)]))
+        for best, (passage, above) in zip(ranked, sources, strict=True)
+    ]
     shares = [
         _share(asked, " ".join([above, *(s.text for s in best)]))
         for best, (_, above) in zip(ranked, sources, strict=True)
@@ -70,14 +84,17 @@ def find_support(
         values, told = _meaning(claim, [ranked[n] for n in open_ones], embedder)
         for n, value in zip(open_ones, values, strict=True):
             near[n] = value
+    alike = [_is_one_language(claim, passage) for passage, _ in sources]
+    if not each and any(alike):
+        alike = [True] * len(sources)
     return [
         Support(
             quote=_quote(passage, best[0]) if best and (share or meaning) else "",
             words=share,
-            is_supported=_judge(claim, asked, best, above, share, meaning, told),
+            is_supported=_judge(claim, asked, best, above, share, meaning, told and can_tell),
         )
-        for best, share, meaning, (passage, above) in zip(
-            ranked, shares, near, sources, strict=True
+        for best, share, meaning, (passage, above), can_tell in zip(
+            ranked, shares, near, sources, alike, strict=True
         )
     ]
 
@@ -133,6 +150,31 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
         if len(chosen) == SENTENCES:
             break
     return chosen
+
+
+def _of_table(claim: str, passage: str, best: Sequence[Sentence]) -> list[str]:
+    """Return what a claim may have of the table in which its best sentences are rows: the names of
+    the columns, and where the claim is a row itself, all rows."""
+    chosen = {sentence.start for sentence in best if sentence.kind == "row"}
+    if not chosen:
+        return []
+    sentences = split_sentences(passage)
+    found: list[str] = []
+    for table in find_tables(passage, sentences):
+        rows = sentences[table.first : table.last]
+        if any(sentence.start in chosen for sentence in rows):
+            found += table.names
+            found += [sentence.text for sentence in rows if claim.lstrip().startswith("|")]
+    return found
+
+
+def _is_one_language(claim: str, passage: str) -> bool:
+    """Whether a passage that is long enough to tell has words of the claim that say nothing, as
+    texts in its language do."""
+    particles = {word for word in words(claim) if is_function_word(word)}
+    own = words(passage)
+    shared = len(particles.intersection(own))
+    return len(own) < LANGUAGE_WORDS or len(particles) < PARTICLES * (shared + 1)
 
 
 def _quote(passage: str, sentence: Sentence) -> str:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from rag_pg.answer.figures import ORDINALS, YEAR, in_digits, number_in_word
 from rag_pg.answer.negation import is_negated, without_particle
 from rag_pg.answer.relations import PRONOUNS
+from rag_pg.answer.talk import AUXILIARIES
 from rag_pg.text import is_function_word, same_word, words
 
 # From all to none; what is said of more than a sentence says it of does not follow from it.
@@ -217,8 +218,9 @@ def _begins(clause: str, sentence: str) -> bool:
     """Whether a clause has a subject of its own: it begins with an article, a preposition or a
     name, or something other than "and" stands before it."""
     before = sentence[: sentence.find(clause)].split()[-1:]
+    first = clause.split()[0].lower()
     return (
-        is_function_word(clause.split()[0])
+        (is_function_word(first) and first not in AUXILIARIES)
         or before[0].lower() not in _AND
         or _is_named(clause, sentence)
     )

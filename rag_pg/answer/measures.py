@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from rag_pg.answer.figures import (
     counted_figures,
@@ -87,11 +87,15 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     """
     mine, there = [*_quantities(claim)], [*_quantities(source)]
     known = [*there, *_rates(source)]
+    known += [("", whole) for _, whole in _compounds(source, there)]
 
     def is_there(quantity: Quantity) -> bool:
         return any(_is_same(one, quantity) for _, one in known)
 
     same = {written for written, one in mine if is_there(one)}
+    for parts, whole in _compounds(claim, mine):
+        if is_there(whole):
+            same |= parts
     converted = {written.split()[0] for written in same}
     given, figures = figures_of(results), figures_of(source)
     wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
@@ -158,6 +162,17 @@ def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
                 if name == "°f":
                     amount = (one - 32) * 5 / 9
                 yield f"{written} {unit}", (one, dimension, amount, name)
+
+
+def _compounds(
+    text: str, found: Sequence[tuple[str, Quantity]]
+) -> Iterator[tuple[set[str], Quantity]]:
+    """Yield the amounts that are written in two units (2 hours and 20 minutes), with their parts."""
+    for (one, larger), (other, smaller) in pairwise(found):
+        _, dimension, amount, name = larger
+        is_next = re.search(rf"{re.escape(one)},?\s+(?:\w{{1,3}}\s+)?{re.escape(other)}", text)
+        if dimension == smaller[1] and is_next and 0 < smaller[2] < _UNITS[name][1]:
+            yield {one, other}, (larger[0], dimension, amount + smaller[2], smaller[3])
 
 
 def _rates(text: str) -> Iterator[tuple[str, Quantity]]:

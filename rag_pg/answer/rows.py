@@ -7,19 +7,24 @@ from rag_pg.text import find_tables, is_function_word, same_word, split_sentence
 
 
 def is_of_another_row(claim: str, source: str) -> bool:
-    """Whether a claim names one row of a table by its first cell, and has a figure that
-    stands in other rows of it and nowhere else in the source."""
+    """Whether a claim names one row of a table by its first cell, and has a figure or all words of
+    a cell that stand in other rows of it and nowhere else in the source."""
     sentences = split_sentences(source)
     for table in find_tables(source, sentences):
         named = [row for row in table.cells if names_cell(claim, row[0])]
         if len(named) != 1 or len(table.cells) < 2:
             continue
         (mine,) = named
-        rest = [s.text for s in sentences if s.kind != "row"]
-        here = figures_of("\n".join([*table.names, *mine, *rest]))
-        others = (row for row in table.cells if row != mine)
-        if figures_of(claim) & (
-            {value for row in others for value in figures_of(" ".join(row))} - here
+        rest = "\n".join([*table.names, *mine, *(s.text for s in sentences if s.kind != "row")])
+        others = [row for row in table.cells if row != mine]
+        here = figures_of(rest)
+        if figures_of(claim) & ({v for row in others for v in figures_of(" ".join(row))} - here):
+            return True
+        if any(
+            names_cell(claim, cell) and not names_cell(rest, cell) and not names_cell(claim, own)
+            for row in others
+            for cell, own in [*zip(row, mine, strict=True)][1:]
+            if cell and own and not figures_of(cell)
         ):
             return True
     return False

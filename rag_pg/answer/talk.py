@@ -41,6 +41,7 @@ _SPEECH = """
 here follow following below above according based given available relevant short brief summary
 summarize summarise sum overview overall conclude ask help hope let need want like further more free
 feel happy glad assist assistance please thank thanks sure course otherwise specific specifically
+anything something else unclear great good excellent
 topic step example key main way thing regarding related check look additional directly explicitly
 exactly clear clearly yes hier folgend folgende folgenden unten oben laut gemäß kurz zusammenfassung
 zusammengefasst überblick antwort frage fragen helfen hilfe hoffe wissen brauchen benötigen weitere
@@ -67,12 +68,12 @@ bastante aún ya también quizás probablemente generalmente
 _PERSONS = """
 i me my i'm i'd i'll i've we us our ich mir mich wir uns je moi nous yo nosotros io noi я мы мне
 """
-_AUXILIARIES = """
+_VERBS = """
 is are was were be has have had can will must does do ist sind war hat haben kann wird est sont
 était ont peut es son está fue han puede è sono
 """
 _NOTHING = re.compile(r"\b(?:nothing|nichts|rien|nada|niente|ничего)\b", re.IGNORECASE)
-_FIRST_PERSON, _VERBS = frozenset(_PERSONS.split()), frozenset(_AUXILIARIES.split())
+_FIRST_PERSON, AUXILIARIES = frozenset(_PERSONS.split()), frozenset(_VERBS.split())
 ENDINGS = ("s", "es", "ed", "d", "ing", "n", "en", "e", "t")
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?")
 _BREAK = re.compile(
@@ -114,7 +115,7 @@ class Talk:
             return len(words(text)) > 1  # "Yes." is an answer
         strange = [word for word in stated if not self._knows(word)]
         if statement.is_label:
-            is_sentence = not _VERBS.isdisjoint(text.casefold().split())
+            is_sentence = not AUXILIARIES.isdisjoint(text.casefold().split())
             return len(strange) <= (0 if is_sentence else MOST_OF_A_LABEL)
         spoken = {token.casefold() for token in _TOKEN.findall(text)} - self._known
         speaks = not statement.numbers and not spoken.isdisjoint(_FIRST_PERSON)

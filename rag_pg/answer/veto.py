@@ -68,7 +68,7 @@ def find_veto(
         for sentence, before in near
     )
     if not results:
-        is_else = is_else or any(is_of_another_row(claim, source) for source in sources)
+        is_else = is_else or any(is_of_another_row(claim, one) for one in _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
 
