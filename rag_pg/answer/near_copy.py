@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from rag_pg.answer.negation import CLAUSE, is_negated
-from rag_pg.answer.strange import is_common, is_known
+from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import is_function_word, same_word, words
 
@@ -24,6 +24,16 @@ _IF = re.compile(
     r"|siempre que|a menos que|salvo|excepto|previ[oa])\b",
     re.IGNORECASE,
 )
+_PART = re.compile(  # what can be added to a sentence
+    r"[,;]?\s(?:because(?: of)?|since|due to|owing to|in order to|to (?:prevent|avoid|protect|ensure|save)"
+    r"|if|unless|except(?: for)?|apart from|provided(?: that)?|including|such as|along with|as well as"
+    r"|weil|wegen|aufgrund|damit|wenn|falls|außer|einschließlich|sowie|parce que|afin de|sauf|y compris"
+    r"|porque|salvo|incluid[oa]s?)\s(?P<part>[^,;:.()]+)"
+    r"|,?\s(?:and|or|und|oder|et|ou|y|o)\s(?P<last>(?:(?:an?|the|one|two|three|free|eine?n?|der|die|das"
+    r"|une?|les?|la)\s)?[^\W\d_]+(?:\s[^\W\d_]+)?)(?=\s*(?:[.;:!?\[*]|$))",
+    re.IGNORECASE,
+)
+_REST = 0.8  # of the words of the other parts, that the sources have
 _NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
 _BEFORE = frozenset(
     words("of by for with from to in on at and or an each every any only von vom bei für mit zu")
@@ -54,6 +64,28 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
         and _share(needed, mine) < _HINT
         and _share(needed, _told(question)) < 2 * _HINT
     )
+
+
+def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
+    """Whether a claim has a reason, an exception, a condition or a last member of a list of whose
+    words its sources have hardly any, while they have the rest of it."""
+    own = {word for text in (question, *sources) for word in words(text)}
+    for match in _PART.finditer(claim):
+        part, rest = _new(match["part"] or match["last"]), _new(claim[: match.start()] + claim[match.end() :])
+        unknown = [word for word in part if not is_known(word, own)]
+        is_told = rest and sum(is_known(word, own) for word in rest) >= max(2, len(rest) * _REST)
+        if unknown and is_told and len(unknown) * 3 >= len(part) * 2:
+            return True
+    return False
+
+
+def _new(part: str) -> list[str]:
+    """The words of a part of a claim that say something of its own."""
+    return [
+        word
+        for word in dict.fromkeys(_told(part))
+        if not (word.isdigit() or is_of_speech(word) or says_how(word))
+    ]
 
 
 def puts_another(claim: str, sentence: str, known: Collection[str], question: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
-from rag_pg.answer.near_copy import leaves_out_condition, puts_another
+from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
 from rag_pg.answer.rows import is_of_another_row
@@ -56,6 +56,8 @@ def find_veto(
         return f"no such figure there: {', '.join(figures[:5])}"
     if names := foreign_names(claim, "\n\n".join(_about(claim, sources)), known):
         return f"no such name there: {', '.join(names[:5])}"
+    if not results and adds_part(claim, _about(claim, sources), question):
+        return "a part of it is not there"
     near = [(" ".join(one.split()), before) for one, before in _nearest(claim, sources)]
     if near and all(contradicts(claim, sentence, before) for sentence, before in near):
         return "the source says the opposite"
