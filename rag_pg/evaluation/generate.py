@@ -12,7 +12,7 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import ModelUnavailable, ProviderAuth, RagError
-from rag_pg.evaluation.statements import EvalStatements, SampledChunk
+from rag_pg.evaluation.statements import SampledChunk, SavedQuery, sample_chunks
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import Fence, estimate_tokens
@@ -55,7 +55,7 @@ def estimate_questions(
     database: Database, collection: str, llm: LLM, *, count: int, seed: int = 0
 ) -> Estimate:
     """Return what `generate_questions` with the same arguments will take. Asks no model."""
-    chunks = _chunks(database, collection, count, seed)
+    chunks = sample_chunks(database, collection, count, SHORTEST, seed)
     overhead = estimate_tokens([WRITE + CHECK])[0] + 200
     shown = sum(estimate_tokens([chunk.content for chunk in chunks]))
     usage = Usage(
@@ -113,21 +113,19 @@ def generate_questions(
     used, entries = Usage(), []
     with Threads(AT_ONCE, "rag-pg-eval") as threads:
         for reason, usage, entry in threads.map(
-            attempt, _chunks(database, collection, count, seed)
+            attempt, sample_chunks(database, collection, count, SHORTEST, seed)
         ):
             counts[reason] += 1
             used += usage
             if entry is not None:
                 entries.append(entry)
-    for saved in EvalStatements(database).put_eval_queries(set_name, entries, "synthetic"):
+    for saved in database.rows(
+        SavedQuery, "put_eval_queries", set_name=set_name, queries=entries, source="synthetic"
+    ):
         if saved.state != "added":  # the same question of another chunk, or an earlier run
             counts["kept"] -= 1
             counts[saved.state] += 1
     return counts, used
-
-
-def _chunks(database: Database, collection: str, count: int, seed: int) -> list[SampledChunk]:
-    return EvalStatements(database).sample_chunks(collection, count, SHORTEST, seed)
 
 
 def _shown(chunk: SampledChunk) -> str:

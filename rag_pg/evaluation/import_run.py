@@ -9,7 +9,6 @@ from pathlib import Path
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import BATCH, find_run
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.types import EvalRunImport, Rejected
 from rag_pg.types import EvalQuery
 
@@ -50,18 +49,17 @@ def import_run(
         )
         if count
     ]
-    run_id = EvalStatements(database).start_eval_run(
-        set_name, collection, kind="search", settings={"imported": tag}, name=name or tag
-    )
+    run_id = database.value(
+        int, "start_eval_run", set_name=set_name, collection=collection, kind="search",
+        settings={"imported": tag}, run_name=name or tag,
+    )  # fmt: skip
     for start in range(0, len(judged), BATCH):
-        EvalStatements(database).put_eval_results(
-            run_id,
-            [
-                {"query_id": key, "hits": _hits(known.get(key, {}))}
-                for key in judged[start : start + BATCH]
-            ],
-        )
-    EvalStatements(database).finish_eval_run(run_id, notes)
+        results = [
+            {"query_id": key, "hits": _hits(known.get(key, {}))}
+            for key in judged[start : start + BATCH]
+        ]
+        database.call("put_eval_results", run_id=run_id, results=results)
+    database.call("finish_eval_run", run_id=run_id, notes=notes)
     return EvalRunImport(
         run=find_run(database, run_id),
         ranked=sum(len(found) for found in known.values()),

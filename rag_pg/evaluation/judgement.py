@@ -20,7 +20,7 @@ from rag_pg.db import Database
 from rag_pg.errors import ModelUnavailable, ProviderAuth
 from rag_pg.evaluation.calibrate import Observation
 from rag_pg.evaluation.generate import SHORTEST, Estimate
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import kept_verdict, sample_chunks
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
@@ -78,14 +78,14 @@ def _judge(item: Observation, llm: LLM, database: Database, since: float) -> Jud
         return {"reply": complete_json(llm, messages, JUDGEMENT_SCHEMA).parsed}
 
     judged = [JUDGEMENT, llm.name, item.question, texts]
-    return read_judgement(EvalStatements(database).verdict(judged, version, since, ask)["reply"])
+    return read_judgement(kept_verdict(database, judged, version, since, ask)["reply"])
 
 
 def estimate_judgements(
     database: Database, collection: str, llm: LLM, *, questions: int, passages: int
 ) -> Estimate:
     """Return what judging so many questions by so many passages each will take. Asks no model."""
-    chunks = EvalStatements(database).sample_chunks(collection, SAMPLED, SHORTEST, 0)
+    chunks = sample_chunks(database, collection, SAMPLED, SHORTEST, 0)
     shown = sum(estimate_tokens([chunk.content for chunk in chunks])) / max(len(chunks), 1)
     around = sum(estimate_tokens([m.content for m in judgement_messages("", [])])) + 40
     usage = Usage(

@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, ProviderError
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import kept_verdict
 from rag_pg.evaluation.types import JudgedAnswer, JudgeReport
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json
@@ -178,7 +178,7 @@ def _of_model(name: str, llm: LLM, database: Database) -> Judge:
             return {"reply": got.parsed}
 
         judged = [name, question.task, llm.name, shown]
-        reply = EvalStatements(database).verdict(judged, version, since, ask)["reply"]
+        reply = kept_verdict(database, judged, version, since, ask)["reply"]
         return Verdict(score=question.score(reply), reason=reply["reason"], usage=usage)
 
     return Judge(name=name, version=version, judge=judge)
@@ -235,7 +235,10 @@ def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
                 scored += 1
                 score = {"score": found.score, "reason": found.reason}
                 scores.append({"query_id": item.query_id, **score})
-    EvalStatements(database).put_eval_scores(run_id, judge.name, judge.version, scores)
+    database.call(
+        "put_eval_scores", run_id=run_id, judge=judge.name, judge_version=judge.version,
+        scores=scores,
+    )  # fmt: skip
     return JudgeReport(
         judge=judge.name,
         judge_version=judge.version,

@@ -12,7 +12,7 @@ from typing import Any
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import ResultRow
 from rag_pg.evaluation.types import LabelReport, Rejected
 from rag_pg.text import separated_rows
 
@@ -47,7 +47,8 @@ def put_labels(
     else:
         lines, source = list(enumerate(labels, 1)), "label"
     find_run(database, run_id)
-    known = {row.query_id for row in EvalStatements(database).eval_result_rows(run_id, 1)}
+    rows = database.rows(ResultRow, "_reported_results", of_run=run_id, depth=1)
+    known = {row.query_id for row in rows}
     if not known:
         raise InvalidInput(f"run {run_id} has no results to label; rag-pg eval show lists the runs")
     stored: dict[str, Mapping[str, Any]] = {}
@@ -59,7 +60,10 @@ def put_labels(
         except ValueError as exc:
             rejected.append(Rejected(file=source, line=number, reason=str(exc)))
     if stored:
-        EvalStatements(database).put_eval_scores(run_id, judge, VERSION, list(stored.values()))
+        database.call(
+            "put_eval_scores", run_id=run_id, judge=judge, judge_version=VERSION,
+            scores=list(stored.values()),
+        )  # fmt: skip
     return LabelReport(stored=len(stored), rejected=rejected)
 
 

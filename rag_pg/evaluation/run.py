@@ -17,7 +17,6 @@ from rag_pg.errors import (
     RagError,
     SchemaMismatch,
 )
-from rag_pg.evaluation.statements import EvalStatements
 from rag_pg.evaluation.types import EvalRun
 from rag_pg.threads import Threads
 from rag_pg.types import Answer, EvalQuery, Hits
@@ -61,15 +60,16 @@ def run_set(
     queries = database.list_eval_queries(set_name)
     if not queries:
         raise InvalidInput(f"evaluation set {set_name!r} has no questions: import some")
-    run_id = EvalStatements(database).start_eval_run(
-        set_name, collection, kind=kind, settings=plain_settings(settings), name=name
-    )
+    run_id = database.value(
+        int, "start_eval_run", set_name=set_name, collection=collection, kind=kind,
+        settings=plain_settings(settings), run_name=name,
+    )  # fmt: skip
     notes: Counter[str] = Counter()
     results: list[Result] = []
     for done, (query, found) in enumerate(_ask_all(queries, ask, at_once), 1):
         if isinstance(found, RagError):
             if isinstance(found, _OF_THE_RUN) or (done == 1 and isinstance(found, InvalidInput)):
-                EvalStatements(database).drop_eval_run(run_id)
+                database.call("drop_eval_run", run_id=run_id)
                 raise found
             results.append({"query_id": query.query_id, "error": str(found)})
         else:
@@ -78,20 +78,21 @@ def run_set(
             results.append({**result, "query_id": query.query_id, "error": error})
             notes.update(remarks)
         if len(results) == BATCH or done == len(queries):
-            EvalStatements(database).put_eval_results(run_id, results)
+            database.call("put_eval_results", run_id=run_id, results=results)
             results = []
         if progress is not None:
             progress(done, len(queries))
     told = [text if n == 1 else f"{text} ({n} questions)" for text, n in notes.most_common(20)]
-    EvalStatements(database).finish_eval_run(run_id, told)
+    database.call("finish_eval_run", run_id=run_id, notes=told)
     return find_run(database, run_id)
 
 
 def find_run(database: Database, run_id: int) -> EvalRun:
     """Raises: NotFound."""
-    for run in EvalStatements(database).list_eval_runs(run_id=run_id):
-        return run
-    raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval show lists them")
+    run = database.row(EvalRun, "list_eval_runs", wanted_run=run_id)
+    if run is None:
+        raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval show lists them")
+    return run
 
 
 def _ask_all(

@@ -9,7 +9,7 @@ from typing import Unpack
 from rag_pg.client import OfCollection, in_thread
 from rag_pg.errors import NotReady
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import EqualRun
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
 
@@ -103,7 +103,9 @@ class Gates(OfCollection):
 
     def _answered(self, gate: Gate) -> int:
         """The latest run of answers that would be given now. Raises: NotReady."""
-        runs = EvalStatements(self._database).equal_runs(gate.eval_set, self._name)
+        runs = self._database.rows(
+            EqualRun, "_equal_runs", set_name=gate.eval_set, collection=self._name
+        )
         asked = [run.run_id for run in runs if run.kind == "ask"]
         if not asked:
             raise NotReady(

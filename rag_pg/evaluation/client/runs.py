@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_pg.client import OfRag, in_thread
-from rag_pg.errors import NotFound
 from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
 from rag_pg.evaluation.judges import Judge, find_judge, judge_run
 from rag_pg.evaluation.labels import judge_of, put_labels
 from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements, ResultRow
+from rag_pg.evaluation.statements import ResultRow
 from rag_pg.evaluation.types import (
     EvalImport,
     EvalJudge,
@@ -99,7 +98,7 @@ class EvalRuns(OfRag):
 
     def list(self, set_name: str | None = None, *, limit: int = 100) -> list[EvalRun]:
         """The latest runs, of one set or of all."""
-        return EvalStatements(self._rag.database).list_eval_runs(set_name, limit)
+        return self._rag.database.rows(EvalRun, "list_eval_runs", set_name=set_name, limit=limit)
 
     def get(self, run_id: int) -> EvalRun:
         """One run. Raises: NotFound."""
@@ -108,11 +107,11 @@ class EvalRuns(OfRag):
 
     def results(self, run_id: int, *, k: int = 10) -> builtins.list[ResultRow]:
         """What each question got: its hits, of which k are judged, its answer, its error."""
-        return EvalStatements(self._rag.database).eval_result_rows(run_id, k)
+        return self._rag.database.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
 
     def metrics(self, run_id: int, *, k: int = 10) -> builtins.list[EvalMetric]:
         """The metrics of a run, for all questions and by category; see rag.eval_metrics."""
-        return EvalStatements(self._rag.database).eval_metrics(run_id, k)
+        return self._rag.database.rows(EvalMetric, "eval_metrics", run_id=run_id, k=k)
 
     def compare(
         self,
@@ -158,7 +157,7 @@ class EvalRuns(OfRag):
 
     def drop(self, run_id: int) -> None:
         """Remove a run. Raises: NotFound."""
-        EvalStatements(self._rag.database).drop_eval_run(run_id)
+        self._rag.database.call("drop_eval_run", run_id=run_id)
 
     @in_thread("long")
     def judge(
@@ -194,11 +193,7 @@ class EvalRuns(OfRag):
         models = self._rag.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
         find_judge(judge, database, model)  # its name is checked before the run is looked for
-        (run,) = EvalStatements(database).list_eval_runs(run_id=run_id) or (None,)
-        if run is None:
-            raise NotFound(
-                f"there is no evaluation run {run_id}; Rag.evaluation.runs.list() gives them"
-            )
+        run = find_run(database, run_id)
         database.require_insert("eval_scores")
         with accounted(
             database, run.collection, "evaluation", max_tokens=max_tokens, max_cost=max_cost

@@ -14,7 +14,7 @@ from rag_pg.client import CONTEXT_TOKENS, Enrichment, OpenCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.evaluation.client.run import run
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import EqualRun
 from rag_pg.evaluation.sweep import (
     Comparing,
     Corpus,
@@ -166,7 +166,9 @@ def plan_sweep(
     equal = (
         find_equal(
             candidates,
-            EvalStatements(opened.rag.database).equal_runs(set_name, opened.name),
+            opened.rag.database.rows(
+                EqualRun, "_equal_runs", set_name=set_name, collection=opened.name
+            ),
             partial(_fingerprint, opened),
             opened.info.chunking,
         )
@@ -312,6 +314,6 @@ def _copied(
             yield copy
         finally:
             with suppress(RagError):
-                for made in EvalStatements(database).list_eval_runs(set_name):
+                for made in database.rows(EvalRun, "list_eval_runs", set_name=set_name):
                     if made.collection == info.name:
-                        EvalStatements(database).drop_eval_run(made.run_id)
+                        database.call("drop_eval_run", run_id=made.run_id)

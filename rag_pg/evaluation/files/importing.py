@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 from rag_pg.db import Database, checked_json
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, entry_of_cells
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import SavedQuery
 from rag_pg.evaluation.types import EvalImport, Rejected
 from rag_pg.text import separated_rows
 
@@ -98,8 +98,9 @@ def _store(database: Database, set_name: str, read: _Read, source: str) -> EvalI
     database.value(int, "put_eval_set", set_name=set_name, description=None)
     for start in range(0, len(entries), BATCH):
         batch = entries[start : start + BATCH]
-        for saved in EvalStatements(database).put_eval_queries(
-            set_name, [entry for entry, *_ in batch], source
+        queries = [entry for entry, *_ in batch]
+        for saved in database.rows(
+            SavedQuery, "put_eval_queries", set_name=set_name, queries=queries, source=source
         ):
             _, file, line = batch[saved.entry_number - 1]
             if saved.state == "rejected":

@@ -17,7 +17,7 @@ from rag_pg.evaluation.report.content import (
 )
 from rag_pg.evaluation.report.page import page
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EvalStatements
+from rag_pg.evaluation.statements import ResultRow
 from rag_pg.evaluation.types import EvalMetric, RunComparison
 
 SHOWN_HITS = 10
@@ -43,7 +43,7 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
         raise InvalidInput("a report is of runs of one set; rag-pg eval show lists them")
     if len(set(run_ids)) < len(run_ids):
         raise InvalidInput("a report names each run once")
-    metrics = [EvalStatements(database).eval_metrics(run_id, k) for run_id in run_ids]
+    metrics = [database.rows(EvalMetric, "eval_metrics", run_id=run_id, k=k) for run_id in run_ids]
     pair = [0]
     if len(runs) > 1:
         others = range(1, len(runs))
@@ -52,7 +52,7 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
     results: dict[str, list[ReportedResult | None]] = {}
     categories: dict[str, str] = {}
     for position, run_id in enumerate(run_ids):
-        for row in EvalStatements(database).eval_result_rows(run_id, k):
+        for row in database.rows(ResultRow, "_reported_results", of_run=run_id, depth=k):
             of_query = results.setdefault(row.query_id, [None] * len(runs))
             of_query[position] = ReportedResult(
                 value=row.ndcg, hits=_hits(row.hits), error=row.error

@@ -10,7 +10,7 @@ from typing import Any
 from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EqualRun, EvalStatements
+from rag_pg.evaluation.statements import EqualRun
 from rag_pg.evaluation.sweep.estimate import copy_key
 from rag_pg.evaluation.sweep.grid import key_of, settings_key
 from rag_pg.evaluation.types import Candidate, EvalMetric, EvalRun, RunComparison, Sweep, SweepRow
@@ -169,8 +169,8 @@ def _compare_kind(
         if one.run is None:
             rows.append(row)
             continue
-        found = {m.metric: m for m in EvalStatements(database).eval_metrics(one.run.run_id, how.k)
-                 if m.category is None}  # fmt: skip
+        metrics = database.rows(EvalMetric, "eval_metrics", run_id=one.run.run_id, k=how.k)
+        found = {m.metric: m for m in metrics if m.category is None}
         metric = metric or _first_metric(one.candidate.kind, found)
         compared = None
         if base is not None and position > 0:
