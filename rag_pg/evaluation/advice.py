@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rag_pg.db import Database
@@ -90,15 +92,7 @@ def _measured(collection: str, row: Advice, best: str | None, evidence: str) -> 
     elif best is not None:
         verb = "reembed {} --model {}" if row.topic == "model" else "rechunk {} --chunking {}"
         command = "rag-pg " + verb.format(name, shlex.quote(best))
-    return Advice(
-        topic=row.topic,
-        current=row.current,
-        advised=best or row.current,
-        reason=row.reason,
-        evidence=evidence,
-        command=command,
-        figures=None,
-    )
+    return replace(row, advised=best or row.current, evidence=evidence, command=command)
 
 
 def _row(
@@ -126,30 +120,25 @@ def language(collection: str, traits: Traits) -> Iterator[Advice]:
     """The text search configuration, by the languages of the texts."""
     present = traits["settings"]["language"]
     own = present.rpartition(".")[2]
+    row = partial(_row, "language", present)
     found = _by_count(traits["languages"])
     total = sum(found.values())
     summary = ", ".join(f"{name.title()} {percent(n, total)}" for name, n in found.items())
     most = next(iter(found), "")
     if total < 5:
         if traits["unspaced"] * 2 > traits["documents"]:
-            yield _row(
-                "language",
-                present,
+            yield row(
                 "a script without spaces is matched by pairs of characters in any language",
                 f"measured: {FUSION}, xquad-zh: keyword leg 0.963",
             )
         else:
-            yield _row(
-                "language",
-                present,
+            yield row(
                 f"{total} texts tell their language by their function words: too few",
                 "not measured here",
             )
     elif found[most] < 0.9 * total:
         other = next(name for name in found if name != own)
-        yield _row(
-            "language",
-            present,
+        yield row(
             f"{summary}; a query is matched in every language that a document has",
             STEMMING,
             advised="each document its own",
@@ -157,18 +146,14 @@ def language(collection: str, traits: Traits) -> Iterator[Advice]:
             f" {literal(other)})",
         )
     elif most == own:
-        yield _row("language", present, summary, STEMMING)
+        yield row(summary, STEMMING)
     elif own == (fits := most if most in traits["lexed"] else "simple") or (
         fits == "simple" and present == "rag.auto"
     ):
-        yield _row(
-            "language", present, f"{summary}; no text search configuration fits it", STEMMING
-        )
+        yield row(f"{summary}; no text search configuration fits it", STEMMING)
     else:
         copy = shlex.quote(f"{collection}-{fits}")
-        yield _row(
-            "language",
-            present,
+        yield row(
             f"{summary}; words are matched by the stems of their own language",
             STEMMING,
             advised=fits,
@@ -179,6 +164,7 @@ def language(collection: str, traits: Traits) -> Iterator[Advice]:
 def model(collection: str, traits: Traits) -> Iterator[Advice]:
     """The embedder, by the languages of the texts and by whether vectors tell documents apart."""
     present = traits["settings"]["model"]
+    row = partial(_row, "model", present)
     unspaced = {"chinese": traits["unspaced"]} if traits["unspaced"] else {}
     languages = _by_count({**traits["languages"], **unspaced})
     total = sum(languages.values())
@@ -199,28 +185,22 @@ def model(collection: str, traits: Traits) -> Iterator[Advice]:
         if most in MODELS:
             name, minilm, e5 = MODELS[most]
             evidence = f"measured: {FUSION}, {name}: nDCG@10 {minilm} with minilm, {e5} with e5"
-        yield _row(
-            "model",
-            present,
+        yield row(
             f"{summary}; minilm knows English alone",
             evidence,
             advised="e5",
             command=reembed,
         )
     elif present in ("minilm", "e5") and total and foreign < 0.2 * total:
-        yield _row(
-            "model",
-            present,
+        yield row(
             summary,
             f"measured: {FUSION}, nDCG@10 of minilm and e5: anthropic-docs 0.819 and 0.787,"
             " squad2-dev 0.910 and 0.926, xquad-en 0.980 and 0.982: neither is better in English",
         )
     elif present == "e5":
-        yield _row("model", present, summary, f"measured: {FUSION}, eight sets with e5")
+        yield row(summary, f"measured: {FUSION}, eight sets with e5")
     elif lead is not None and lead < 0.6:
-        yield _row(
-            "model",
-            present,
+        yield row(
             f"{nearer} {percent(lead, 1)} of cases: 50 % is chance",
             "not measured here: minilm and e5 alone were",
             advised="e5",
@@ -228,9 +208,7 @@ def model(collection: str, traits: Traits) -> Iterator[Advice]:
         )
     else:
         told = [] if lead is None else [f"{nearer} {percent(lead, 1)} of cases"]
-        yield _row(
-            "model",
-            present,
+        yield row(
             "; ".join([summary, *told]),
             "not measured here: minilm and e5 alone were",
         )
@@ -241,6 +219,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
     settings = traits["settings"]
     now = settings["chunking"]
     present = json.dumps(now)
+    row = partial(_row, "chunking", present)
     total, plain = traits["documents"], traits.get("plain") or {}
     kinds = _by_count(traits.get("kinds") or {})
     summary = ", ".join(f"{kind} {percent(n, total)}" for kind, n in kinds.items())
@@ -256,18 +235,14 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
         return {"advised": wanted, "command": command}
 
     if (traits.get("words_p95") or 0) > read:
-        yield _row(
-            "chunking",
-            present,
+        yield row(
             f"one chunk in 20 has {traits['words_p95']} words or more, and {read} tokens are read:"
             " the rest is not embedded",
             "not measured here: rag.audit names the chunks",
             **changed(max_tokens=read),
         )
     elif method in ("auto", "text") and plain.get("markdown", 0) > 0.5 * total:
-        yield _row(
-            "chunking",
-            present,
+        yield row(
             f"{summary}; {percent(plain['markdown'], total)} are Markdown stored as text/plain, so"
             " their headings are cut as prose",
             "measured: docs/decisions: title and headings in front of a chunk change recall by"
@@ -275,9 +250,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
             **changed(method="markdown"),
         )
     elif method in ("auto", "code") and plain.get("code", 0) > 0.5 * total:
-        yield _row(
-            "chunking",
-            present,
+        yield row(
             f"{summary}; {percent(plain['code'], total)} are code stored as text/plain, so"
             " functions are cut like paragraphs",
             "not measured here",
@@ -286,9 +259,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
             " 'text/x-python')",
         )
     elif method != "auto":
-        yield _row(
-            "chunking",
-            present,
+        yield row(
             f"{summary}; the method was chosen",
             "not measured here: bench/chunking.py compares the methods on one set",
         )
@@ -301,7 +272,7 @@ def chunking(collection: str, traits: Traits) -> Iterator[Advice]:
             )
         elif kinds.get("code", 0) > 0.5 * total:
             evidence = "not measured here"
-        yield _row("chunking", present, summary, evidence)
+        yield row(summary, evidence)
 
 
 def weights(collection: str, traits: Traits) -> Iterator[Advice]:
@@ -425,18 +396,17 @@ def fields(collection: str, traits: Traits) -> Iterator[Advice]:
     """Metadata fields that an index would serve. Which filters are used is known to the
     application alone."""
     declared = ", ".join(traits["declared"]) or "none"
+    row = partial(_row, "fields", declared)
     evidence = "not measured here: docs/guides/filters.md says which filters an index serves"
     undeclared: Mapping[str, str] = traits["undeclared"]
     if traits["chunks"] < WORTHWHILE:
         reason = f"fewer than {WORTHWHILE} chunks are read quickly by any filter"
-        yield _row("fields", declared, reason, evidence)
+        yield row(reason, evidence)
     elif not undeclared:
-        yield _row("fields", declared, "no further field of numbers or dates", evidence)
+        yield row("no further field of numbers or dates", evidence)
     else:
         first = sorted(undeclared)[0]
-        yield _row(
-            "fields",
-            declared,
+        yield row(
             f"{len(undeclared)} numbers or dates without an index: a filter by a range reads every"
             " chunk; declare those that filters ask for",
             evidence,
