@@ -6,7 +6,6 @@ from typing import Any
 
 from mcp_types import CallToolResult
 
-from rag_pg.server.mcp import search as text_only
 from rag_pg.server.mcp.address import item_id
 from rag_pg.server.mcp.render import (
     build_result,
@@ -17,12 +16,12 @@ from rag_pg.server.mcp.render import (
     render_page,
     shorten_object,
 )
+from rag_pg.server.mcp.search import TextTools
 from rag_pg.server.mcp.tool import (
     CURSOR,
     NAME,
     PAGE,
     Offered,
-    ToolBase,
     object_schema,
     page_schema,
 )
@@ -91,7 +90,7 @@ _LIST_COLLECTIONS = """\
 Collections of documents, with what they are about. detail full: also language, model and counts."""
 
 
-class Tools(ToolBase):
+class Tools(TextTools):
     """Search, fetch, ask, get_document, list_collections, and the tools that others offer too."""
 
     def tools(self) -> list[Offered]:
@@ -131,30 +130,6 @@ class Tools(ToolBase):
             *(self._offer_shared(one, "fields") for one in METADATA_TOOLS.values()),
             *(self._offer_shared(one) for one in VIEW_TOOLS.values()),
         ]  # fmt: skip
-
-    def search(
-        self,
-        query: str,
-        collection: str | None = None,
-        filter: Filter = None,
-        limit: int = 10,
-        offset: int = 0,
-        detail: str = "low",
-    ) -> CallToolResult:
-        return text_only.search(
-            self._reader,
-            self._urls,
-            query,
-            collection=collection,
-            filter=filter,
-            limit=limit,
-            offset=offset,
-            detail=detail,
-            cap=self._cap,
-        )
-
-    def fetch(self, id: str) -> CallToolResult:
-        return text_only.fetch(self._reader, self._urls, id, cap=self._cap)
 
     def ask(
         self,
