@@ -18,6 +18,17 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CacheRead:
+    """Values by the keys that were asked for, None where there is none; refusal: why this role can
+    be given nothing."""
+
+    refusal: str | None
+    version: int | None
+    collection_key: int | None
+    cached_values: Sequence[bytes | None] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lookup:
     """What was found under keys. values: None where there is nothing. version: of what is computed
     instead, None where it cannot be kept. refusal: why this role has no cache, "" where it has."""
@@ -78,7 +89,9 @@ class Entries:
     def look(self, kind: Kind, keys: Sequence[bytes], collection: str | None = None) -> Lookup:
         """Return what is kept under keys, of the collection as it is now."""
         try:
-            read = self.database().read_cache(kind, keys, collection)
+            read = self.database().only(
+                CacheRead, "_read_cache", kind=kind, keys=keys, collection=collection
+            )
         except RagError as exc:
             log.info("the cache was not read: %s", exc)
             return Lookup(values=[None] * len(keys))
@@ -102,11 +115,14 @@ class Entries:
         if self.settings.semantic is None:
             return None
         try:
-            found = self.database().read_similar(collection, scope, vector, self.settings.semantic)
+            found = self.database().tuples(
+                ("question", "key"), "_read_similar", collection=collection, scope=scope,
+                embedding=vector, threshold=self.settings.semantic,
+            )  # fmt: skip
         except RagError as exc:
             log.info("similar questions were not read: %s", exc)
             return None
-        same = (near.key for near in found if ask_the_same(question, near.question))
+        same = (key for near, key in found if ask_the_same(question, near))
         return next(same, None)
 
     def keep(

@@ -96,7 +96,7 @@ class Admin(OfRag):
 
         Raises NotFound.
         """
-        return self._rag.database.clear_cache(collection)
+        return self._rag.database.optional(int, "clear_cache", collection=collection) or 0
 
     @in_thread("long")
     def audit_table(

@@ -54,7 +54,10 @@ class Enrichment(OfCollection):
             rules: None: those that are set.
         Raises: InvalidInput naming the rule that is wrong.
         """
-        return self._database.preview_enrichment(self._name, rules, documents)
+        return self._database.rows(
+            RulePreview, "preview_enrichment", collection=self._name,
+            rules=None if rules is None else [*rules], document_limit=documents,
+        )  # fmt: skip
 
     @in_thread("long")
     def estimate_extraction(self, fields: Fields, model: str | None = None) -> EnrichmentEstimate:

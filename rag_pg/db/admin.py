@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import AuditFinding, Finding, Metric, StatusLine
+from rag_pg.types import Finding, Metric, StatusLine
 
 
 class Admin(Statements):
@@ -30,31 +30,6 @@ class Admin(Statements):
 
     def metrics(self) -> list[Metric]:
         return self.rows(Metric, "metrics")
-
-    def audit(
-        self,
-        collection: str,
-        *,
-        set_name: str | None = None,
-        sample_size: int = 5000,
-        max_tokens: int | None = None,
-    ) -> list[AuditFinding]:
-        return self.rows(
-            AuditFinding,
-            "audit",
-            collection=collection,
-            set_name=set_name,
-            sample_size=sample_size,
-            max_tokens=max_tokens,
-        )
-
-    def measured_setting(self, collection: str, topic: str) -> tuple[str | None, str | None]:
-        """The best setting that runs show, None where no gain is shown; and which runs they are,
-        None where there are none."""
-        ((best, evidence),) = self.tuples(
-            ("best", "evidence"), "_measured_settings", collection=collection, topic=topic
-        )
-        return best, evidence
 
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
         return self.rows(StatusLine, "status", topics=topics)

@@ -21,22 +21,6 @@ class Calibrations(Statements):
         rows = self.rows(Calibration, "get_calibration", collection=collection)
         return replace(rows[0], judged=rows[1] if rows[1:] else None) if rows else None
 
-    def relevant_chunks(
-        self, collection: str, set_name: str, query_id: str, chunk_ids: Sequence[int]
-    ) -> set[int]:
-        """Those of the chunks that are relevant to a question of a set: they share a passage with
-        it, or belong to its document where no passage is judged."""
-        return set(
-            self.values(
-                int,
-                "_relevant_chunks",
-                of_collection=collection,
-                of_set=set_name,
-                of_query=query_id,
-                found_chunks=chunk_ids,
-            )
-        )
-
     def lower_bounds(self, successes: Sequence[int], trials: Sequence[int]) -> list[float]:
         """Of each share, by rag._clopper_pearson."""
         return [

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from rag_pg.db.admin import Admin
 from rag_pg.db.budget import Budgets
-from rag_pg.db.cache import CacheEntries
 from rag_pg.db.calibration import Calibrations
 from rag_pg.db.citation import Citations
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.enrichment import Enrichments
-from rag_pg.db.field import Fields
 from rag_pg.db.function import Functions
 from rag_pg.db.gate import Gates
 from rag_pg.db.history import History
 from rag_pg.db.job import Jobs
-from rag_pg.db.live import LiveQueries
 from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
@@ -36,7 +33,6 @@ class Database(
     Calibrations,
     Citations,
     Collections,
-    Fields,
     Spaces,
     Documents,
     Metadata,
@@ -44,12 +40,10 @@ class Database(
     Enrichments,
     Functions,
     History,
-    LiveQueries,
     Searches,
     Jobs,
     Workers,
     Budgets,
-    CacheEntries,
     UsageFigures,
     Requests,
     ServiceKeys,

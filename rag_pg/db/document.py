@@ -44,14 +44,6 @@ class LoadCounts:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MistakenKey:
-    """A key of a record, and the one that it looks like."""
-
-    mistaken: str
-    meant: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Synced:
     """A document, and what a sync noted of it."""
 
@@ -72,11 +64,6 @@ class Documents(Statements):
         return self.in_trace().values(
             UUID, "put_documents", collection=collection, documents=documents, existing=existing
         )
-
-    def mistaken_keys(self, keys: Iterable[str], own: Sequence[str]) -> Mapping[str, str]:
-        """Return those of the keys that look like one of `own`, each with that one."""
-        found = self.rows(MistakenKey, "_mistaken_keys", keys=keys, own_keys=own)
-        return {one.mistaken: one.meant for one in found}
 
     def load_chunks(
         self,

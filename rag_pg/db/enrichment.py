@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import InvalidInput, StatementCanceled
-from rag_pg.types import Enrichment, EnrichmentSize, Job, RulePreview, Vectors
+from rag_pg.types import Enrichment, EnrichmentSize, Job, Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,17 +48,6 @@ class Enrichments(Statements):
 
     def get_enrichment(self, collection: str) -> list[Enrichment]:
         return self.rows(Enrichment, "get_enrichment", collection=collection)
-
-    def preview_enrichment(
-        self, collection: str, rules: Sequence[Mapping[str, Any]] | None, limit: int
-    ) -> list[RulePreview]:
-        return self.rows(
-            RulePreview,
-            "preview_enrichment",
-            collection=collection,
-            rules=None if rules is None else list(rules),
-            document_limit=limit,
-        )
 
     def enrich_document(self, job: Job, seconds: float) -> str:
         """Run the collection's rules over a document, for so many seconds at most.

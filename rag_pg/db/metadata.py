@@ -12,6 +12,10 @@ from rag_pg.types import Document, Facet, Grouping, MetadataField, ValueMatch, w
 class Metadata(Statements):
     """Questions over the metadata of documents."""
 
+    def list_fields(self, collection: str) -> dict[str, str]:
+        """The declared fields with their types."""
+        return dict(self.tuples(("field", "type"), "list_fields", collection=collection))
+
     def count_documents(self, collection: str, *, metadata_filter: Mapping[str, Any]) -> int:
         return self.value(int, "count_documents", collection=collection, filter=metadata_filter)
 

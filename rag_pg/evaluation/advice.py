@@ -58,7 +58,10 @@ def advise(database: Database, collection: str) -> list[Advice]:
     for rule in (language, model, chunking, weights, index, fields):
         found = list(rule(collection, traits))
         if rule in (model, chunking, weights):
-            best, evidence = database.measured_setting(collection, found[0].topic)
+            ((best, evidence),) = database.tuples(
+                ("best", "evidence"), "_measured_settings", collection=collection,
+                topic=found[0].topic,
+            )  # fmt: skip
             if evidence is not None:
                 found[0] = _measured(collection, found[0], best, evidence)
         rows += found

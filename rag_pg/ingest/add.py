@@ -190,11 +190,13 @@ def key_notes(
 
     keys: each with the number of records that have it. kind: what a record is."""
     storable = [key for key in keys if clean_text(key)[0] == key]
-    found = database.mistaken_keys(storable, own) if storable else {}
+    if not storable:
+        return []
+    found = database.tuples(("mistaken", "meant"), "_mistaken_keys", keys=storable, own_keys=own)
     return [
         f"key {key!r} became metadata of {keys[key]} {kind}{'s' * (keys[key] > 1)}: it looks like"
         f" {meant}; rename it, or put it into metadata if it belongs there"
-        for key, meant in found.items()
+        for key, meant in found
     ]
 
 

@@ -197,10 +197,12 @@ def observe_questions(
         )
         if scorer is not None and evidence is not None and not evidence.reranker:
             raise InvalidInput(f"{'; '.join(evidence.notes)}: calibrate when the reranker answers")
-        relevant: set[int] = set()
+        relevant: list[int] = []
         if query.relevant and hits:
-            ids = [hit.chunk_id for hit in hits]
-            relevant = database.relevant_chunks(opened.name, set_name, query.query_id, ids)
+            relevant = database.values(
+                int, "_relevant_chunks", of_collection=opened.name, of_set=set_name,
+                of_query=query.query_id, found_chunks=[hit.chunk_id for hit in hits],
+            )  # fmt: skip
         yield observe(
             query, hits, evidence, estimate_tokens, relevant=relevant, off_corpus=off_corpus
         )

@@ -346,9 +346,10 @@ class CollectionEvaluation(OfCollection):
             max_tokens: of the model; None: of the collection's chunking.
         Raises: NotFound, InvalidInput.
         """
-        return self._database.audit(
-            self._name, set_name=set_name, sample_size=sample_size, max_tokens=max_tokens
-        )
+        return self._database.rows(
+            AuditFinding, "audit", collection=self._name, set_name=set_name,
+            sample_size=sample_size, max_tokens=max_tokens,
+        )  # fmt: skip
 
     @in_thread("long")
     def advise(self) -> list[Advice]:
