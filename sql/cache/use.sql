@@ -93,9 +93,7 @@ $$;
 
 COMMENT ON FUNCTION rag.cache_stats IS
 $$What it holds and has saved.
-
-What the cache holds and has saved, a row for each kind and collection; collection NULL: what
-depends on none (embedding, completion).
+A row for each kind and collection; collection NULL: what depends on none (embedding, completion).
 
 entries, bytes: of the caller's role; the owner of the tables sees those of all. hits, misses,
 saved_tokens, saved_cost (US dollars): of all roles since the last crash of the server; clients

@@ -242,9 +242,8 @@ $$;
 
 COMMENT ON FUNCTION rag.calibration_curve IS
 $$How many questions are answered, how many of them right.
-
-How many questions are answered with a support of each threshold or more, and how many of these
-answers are right: accuracy, with the bounds of rag._clopper_pearson. No row: never calibrated.
+With a support of each threshold or more; accuracy has the bounds of rag._clopper_pearson. No row:
+never calibrated.
 
 judged: with a language model's judgement among the features; false: without.
 Circle: application, Calibration.

@@ -125,9 +125,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._clopper_pearson IS
-$$The exact interval of a share.
-
-The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where
+$$The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where
 nothing was tried.
 
 confidence: how often such intervals hold the true share at least. Error RG001 for no share.

@@ -113,9 +113,7 @@ $$;
 
 COMMENT ON FUNCTION rag.set_chunking IS
 $$Change how documents are cut, and cut them again.
-
-Change how a collection's documents are cut into chunks, and queue them for it. Returns how many
-documents there are.
+They are queued for it. Returns how many documents there are.
 
 Workers queue and cut them again in the background, after newly put ones. Documents stay searchable
 by their old chunks until the new ones are stored; chunks whose text stays the same keep their id

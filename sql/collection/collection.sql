@@ -192,9 +192,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_collections IS
-$$Every collection with its settings.
-
-Every collection with its settings and its active embedding space, by name.
+$$Every collection with its settings and its active space, by name.
 Circle: application, Collections.
 SELECT * FROM rag.list_collections()$$;
 

@@ -50,8 +50,7 @@ $$;
 
 COMMENT ON FUNCTION rag.keep_original IS
 $$Keep the file that a document was made from.
-
-Keep the file that a document was made from, at most 100,000,000 bytes.
+At most 100,000,000 bytes.
 
 False: it was kept already. It goes with the document, and when its text changes; who may not read
 the document cannot read it. rag.get_original gives it back.

@@ -37,8 +37,6 @@ RETURN substr(encode(sha256(convert_to(
 
 COMMENT ON FUNCTION rag.document_id IS
 $$A document's id.
-
-A document's id, derived from its collection's name and its uri, so that a repeated put is an
-update.
+Derived from its collection's name and its uri, so that a repeated put is an update.
 Circle: worker, Text.
 SELECT rag.document_id('docs', 'faq')$$;

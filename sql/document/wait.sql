@@ -34,9 +34,8 @@ $$;
 
 COMMENT ON FUNCTION rag.pending_documents IS
 $$Which of these are not searchable.
-
-Which of these documents are not searchable, by keyword and by vector, in the given versions
-(NULL: their last): pending (work is queued) or failed, and the last error.
+By keyword and by vector, in the given versions (NULL: their last): pending (work is queued) or
+failed, and the last error.
 Circle: client, Jobs.
 SELECT * FROM rag.pending_documents('docs', '{}')$$;
 

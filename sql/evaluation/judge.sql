@@ -145,9 +145,7 @@ $$;
 
 COMMENT ON FUNCTION rag.score_answers IS
 $$Have a SQL function judge a run.
-
-Have a SQL function judge the results of a run, with the caller's rights: how many it scored, and
-where it failed.
+With the caller's rights: how many results it scored, and where it failed.
 
 judge_function: its name, with its schema. It is given question text, answer text (NULL for a
 search), contexts text[] and the right answers text[], and returns a number from 0 to 1, or NULL. An

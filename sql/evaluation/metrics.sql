@@ -261,8 +261,7 @@ $$;
 
 COMMENT ON FUNCTION rag.eval_metrics IS
 $$The metrics of a run, with intervals.
-
-The metrics of a run over all its questions (category NULL) and by category.
+Over all its questions (category NULL) and by category.
 
 Means of rag.query_metrics with their 95 % interval (normal) and how many questions have the metric;
 latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
@@ -361,8 +360,7 @@ RETURN rag._mean_metric(run_id, 'map', k, category);
 COMMENT ON FUNCTION rag.average_precision IS
 $$Mean average precision of a run.
 
-Mean average precision (MAP) of the first k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.
+MAP of the first k, averaged over the questions of a run, or of one category; see rag.query_metrics.
 Circle: application, Evaluation.
 SELECT rag.average_precision(1, 10)$$;
 

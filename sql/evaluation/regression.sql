@@ -434,11 +434,9 @@ $$;
 
 COMMENT ON FUNCTION rag.check_gates IS
 $$Test a run against the baseline.
-
-Test a run by the gates of its collection on its set (one of searches by those that searches have
-the metrics of), against a baseline (NULL: the one of rag.set_eval_baseline), and record the result.
-A row for all questions and for each category, see
-rag.test_regression; worst: the questions that lost most.
+By the gates of its collection on its set (one of searches by those that searches have the metrics
+of). The result is recorded. baseline_run NULL: the one of rag.set_eval_baseline. A row for all
+questions and for each category, see rag.test_regression; worst: the questions that lost most.
 
 A question that the run failed on counts as 0. Error RG007 where the two are of different documents
 or questions: the baseline has to be measured anew; where a question of the set was not asked, or

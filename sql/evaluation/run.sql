@@ -329,10 +329,8 @@ $$;
 
 COMMENT ON FUNCTION rag.set_eval_baseline IS
 $$Make a run the one to compare with.
-
-Make a run the one that others of its set, collection and kind are compared with, in place of the
-one before; with false there is none. Error RG007 names the questions of the set that the run has no
-result of, or failed on.
+Others of its set, collection and kind are, in place of the one before; with false there is none.
+Error RG007 names the questions of the set that the run has no result of, or failed on.
 Circle: application, Evaluation.
 SELECT rag.set_eval_baseline(1)$$;
 

@@ -35,9 +35,7 @@ $$;
 
 COMMENT ON FUNCTION rag.put_eval_embeddings IS
 $$Keep vectors of the questions.
-
-Keep the vectors of a set's questions, so that rag.evaluate_search needs no model. Returns how
-many.
+Then rag.evaluate_search needs no model. Returns how many.
 
 fingerprint: of the embedder, as rag.space_settings shows it. Ids that the set has not are left
 out.

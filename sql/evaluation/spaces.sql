@@ -100,9 +100,7 @@ $$;
 
 COMMENT ON FUNCTION rag.compare_spaces IS
 $$What the spaces find for the same queries.
-
-What embedding spaces of a collection find for the same queries, by exact vector search: one row
-for each query and space.
+By exact vector search: one row for each query and space.
 
 queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri":
 grade, …}}, …]. chunk_ids: the first result_limit. Against the active space's: overlap, the share of

@@ -93,9 +93,7 @@ $$;
 
 COMMENT ON FUNCTION rag.queue_backlog IS
 $$Queue the next documents of a large change.
-
-Queue jobs for the next documents of a space that is being built or of a collection whose chunking
-was changed.
+Of a space that is being built, or of a collection whose chunking was changed.
 
 Returns how many documents were passed, queued or not; 0 when nothing is left to queue now. An idle
 worker calls it before it sleeps, each time in a transaction of its own; two callers never queue the

@@ -129,9 +129,7 @@ $$;
 
 COMMENT ON FUNCTION rag.index_field IS
 $$Declare a field, so that filters on it are quick.
-
-Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its
-values.
+Indexes then serve its ranges and prefixes, and the planner knows its values.
 
 field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error
 RG003 when it is declared with another type. Values of other types stay as they are: no comparison
@@ -187,8 +185,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_fields IS
-$$The declared fields.
-
-The declared metadata fields of a collection with their types, by name.
+$$The declared metadata fields with their types, by name.
 Circle: application, Filters.
 SELECT * FROM rag.list_fields('docs')$$;

@@ -21,9 +21,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.count_documents IS
-$$How many pass a filter.
-
-How many documents there are whose metadata pass the filter, searchable already or not.
+$$How many documents pass a filter, searchable already or not.
 
 A filter sees a document's own metadata here. A field that only some of its chunks were given is
 found by searches alone.

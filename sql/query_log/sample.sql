@@ -91,11 +91,9 @@ $$;
 
 COMMENT ON FUNCTION rag.log_query IS
 $$Offer a search to the sample of live queries.
-
-Offer a search to the sample of live queries, with the arguments that rag.search was given: a
-program that searches by SQL calls it after a search; the Python client does so by itself. Returns
-whether it was kept, which chance decides by the collection's share (rag.alter_collection,
-sample_queries).
+With the arguments that rag.search was given: a program that searches by SQL calls it after a
+search; the Python client does so by itself. Returns whether it was kept, which chance decides by
+the collection's share (rag.alter_collection, sample_queries).
 
 Nothing is kept, without an error, where the collection keeps no sample, in a read-only transaction
 or on a standby, for a role that may not insert into rag.live_queries or that is under a policy on

@@ -69,12 +69,10 @@ $$;
 
 COMMENT ON PROCEDURE rag.sync_source IS
 $$Bring the collection in step now.
+With its table, without waiting for a worker: a first reading, or the changes since.
 
-Bring a collection in step with its table now, without waiting for a worker: a first reading, or
-the changes since.
-
-Commits after every batch, so not inside a transaction block; there, rag.follow_source
-does one batch. What is put is queued as by rag.put_document. An interrupted call, or a worker, goes
+Commits after every batch, so not inside a transaction block; there, rag.follow_source does one
+batch. What is put is queued as by rag.put_document. An interrupted call, or a worker, goes
 on where it was. Error RG001, with the reason, when the source is broken. batch: rows at a time.
 Circle: application, Sources.
 CALL rag.sync_source('app.articles')$$;

@@ -210,9 +210,7 @@ $$;
 
 COMMENT ON FUNCTION rag.create_space IS
 $$Begin with another model's vectors.
-
-Begin to build a second model's vectors of a collection, in the background. Returns the space's
-id.
+They are built in the background. Returns the space's id.
 
 Searches go on with the active space. Workers queue and embed the documents, after the work of the
 active space; documents that are put or changed meanwhile get vectors in both. rag.list_spaces shows

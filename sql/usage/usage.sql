@@ -133,8 +133,7 @@ $$;
 
 COMMENT ON FUNCTION rag.usage_report IS
 $$What models were asked, and what it cost.
-
-What models were asked and what it cost, in US dollars by the list prices.
+In US dollars by the list prices.
 
 since, until: days (UTC), both included; default: the last 30. by: what has a row each: day, role,
 collection, strategy, kind, model; {}: one row for all. The others are NULL. Calls whose model's

@@ -206,9 +206,8 @@ $$;
 
 COMMENT ON FUNCTION rag.expose_view IS
 $$Let questions be put to a view of your own tables.
-
-Let questions be put to a view, materialized view or table of the application's own
-(rag.query_view); what had that name before is replaced. Returns the name.
+To a materialized view or a table too, by rag.query_view; what had that name before is replaced.
+Returns the name.
 
 view: with its schema. description: what one row is, for those who ask and for models; NULL or
 empty: the view's own comment. name: NULL is that of the view. columns: those to expose, NULL all of

@@ -213,9 +213,8 @@ $$;
 
 COMMENT ON FUNCTION rag.query_view IS
 $$Rows of a view, or aggregates over them.
-
-Rows of an exposed view, or aggregates over them, each a JSON object, with the rights of the
-caller: its grants on columns and the row-level security of tables hold.
+Each a JSON object, with the rights of the caller: its grants on columns and the row-level security
+of tables hold.
 
 name: as in rag.list_views. columns: those to return, NULL all that are exposed to the caller; no
 other can be named anywhere. filter: the language of metadata filters over columns, {"total":

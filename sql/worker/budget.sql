@@ -197,9 +197,7 @@ $$;
 
 COMMENT ON FUNCTION rag.block_provider IS
 $$Leave a provider alone, as after a 429.
-
-Keep every worker from asking a provider for so many seconds, as after its 429. A longer block
-stays.
+No worker asks it for so many seconds. A longer block stays.
 Circle: worker, Workers and budgets.
 SELECT rag.block_provider('gemini', 30)$$;
 
@@ -250,8 +248,6 @@ $$;
 
 COMMENT ON FUNCTION rag.throttled_spaces IS
 $$Spaces whose provider may not be asked now.
-
-The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
-taken. A document is ingested for the active one.
+With the reason: their jobs are not taken. A document is ingested for the active one.
 Circle: worker, Workers and budgets.
 SELECT * FROM rag.throttled_spaces()$$;
