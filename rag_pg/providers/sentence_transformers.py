@@ -19,6 +19,7 @@ from rag_pg.errors import (
 from rag_pg.providers.checks import check_finite, check_texts
 from rag_pg.types import Scores, Vectors
 
+TEXTS, PAIRS = 8, 16  # of a batch
 _NO_LIMIT = 1_000_000  # tokens, of a model that takes texts of any length
 
 
@@ -31,10 +32,9 @@ class SentenceTransformers:
 
     provider: str | None = None
 
-    def __init__(self, model: str, *, batch_size: int = 8) -> None:
+    def __init__(self, model: str) -> None:
         self.name = f"sentence-transformers:{model}"
         self._model = load_model("SentenceTransformer", model, self.name)
-        self._batch_size = batch_size
         self._lock = threading.Lock()  # transformers' tokenizers must not be shared by threads
         prompts = self._model.prompts
         self._query_prompt: str = prompts.get("query") or ""
@@ -83,7 +83,7 @@ class SentenceTransformers:
                 vectors = encode(  # sorts by length before it cuts batches
                     given,
                     prompt=prompt,
-                    batch_size=self._batch_size,
+                    batch_size=TEXTS,
                     show_progress_bar=False,
                     normalize_embeddings=True,
                 )
@@ -137,10 +137,9 @@ class CrossEncoder:
     Constructing it loads the model. Calls run one at a time. Raises: ModelUnavailable.
     """
 
-    def __init__(self, model: str, *, batch_size: int = 16) -> None:
+    def __init__(self, model: str) -> None:
         self.name = f"cross-encoder:{model}"
         self._model = load_model("CrossEncoder", model, self.name)
-        self._batch_size = batch_size
         self._lock = threading.Lock()  # transformers' tokenizers must not be shared by threads
         if self._model.num_labels != 1:
             raise ModelUnavailable(
@@ -159,7 +158,5 @@ class CrossEncoder:
         """Return a score per text, larger is better. What is too long for the model is cut."""
         pairs = [(query, text) for text in texts]
         with self._lock:
-            scores = self._model.predict(
-                pairs, batch_size=self._batch_size, show_progress_bar=False
-            )
+            scores = self._model.predict(pairs, batch_size=PAIRS, show_progress_bar=False)
         return np.asarray(scores, dtype=np.float64)

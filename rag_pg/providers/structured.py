@@ -32,7 +32,6 @@ def complete_json(
     messages: Sequence[Message],
     schema: Mapping[str, Any],
     *,
-    temperature: float = 0.0,
     max_tokens: int = 1024,
 ) -> Completion:
     """Return a completion whose `parsed` fits `schema`, and whose `usage` is that of all calls.
@@ -50,7 +49,7 @@ def complete_json(
     usage, wrong = Usage(), ""
     try:
         for _ in range(2):
-            got = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
+            got = llm.complete(asked, schema=own, temperature=0.0, max_tokens=max_tokens)
             usage += got.usage
             parsed, wrong = _parse(got, validator, llm.name, max_tokens)
             if not wrong:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,16 +20,15 @@ import numpy as np
 from rag_pg.chunk import Splitter, pages_of
 from rag_pg.db import ContextWork, Database, IngestWork
 from rag_pg.enrich import extract_fields, fit_context, write_context
-from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
+from rag_pg.errors import InvalidInput, ModelUnavailable
 from rag_pg.metrics import Figures
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import Account
+from rag_pg.search import accounted
 from rag_pg.text import Fence, embedded_text, in_context
 from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.throttle import Throttle
 from rag_pg.worker.vector_cache import VectorCache
 
-log = logging.getLogger(__name__)
 RULES_SECONDS = 5.0  # for a collection's rules on one document
 CHUNKS_PER_STORE = 16  # of a context job: what a worker that dies has paid for in vain
 CONTEXT_TOKENS = 100  # of a chunk's room that is kept for its context
@@ -85,17 +83,8 @@ class WorkerContext:
     def metered(self, job: Job, name: str | None) -> Iterator[LLM]:
         """The language model of that name, whose calls are added to the day's figures as enrichment
         of the job's kind, also where they fail. Raises: as `llm`."""
-        account = Account()
-        try:
+        with accounted(self.database, job.collection_name, "enrichment") as account:
             yield account.meter(self.llm(name), job.kind)
-        finally:
-            if account.lines:
-                try:
-                    self.database.record_usage(
-                        job.collection_name, "enrichment", account.lines, answers=0
-                    )
-                except RagError as exc:
-                    log.info("usage was not recorded: %s", exc)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
         key = (work.space_id, repr(work.chunking))

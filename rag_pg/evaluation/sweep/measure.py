@@ -31,8 +31,6 @@ class Comparing:
     metric: str | None = None
     k: int = 10
     correction: str = "holm"
-    permutations: int = 10_000
-    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -193,7 +191,7 @@ def _compare(
 ) -> RunComparison | None:
     compared = database.rows(
         RunComparison, "compare_runs", run_a=base, run_b=run, metrics=[metric], k=how.k,
-        permutations=how.permutations, seed=how.seed, correction="none", significance=significance,
+        correction="none", significance=significance,
     )  # fmt: skip
     return next((one for one in compared if one.category is None), None)
 

@@ -41,7 +41,7 @@ class OnnxModel(TextEmbedder):
             downloaded once.
     """
 
-    def __init__(self, model: str, *, threads: int | None = None) -> None:
+    def __init__(self, model: str) -> None:
         self.name = f"onnx:{model}"
         folder = ModelFolder.find(model)
         config = folder.read("config.json")
@@ -70,7 +70,6 @@ class OnnxModel(TextEmbedder):
             self.name,
             lambda: folder.graph,
             dimensions=self.dimensions,
-            threads=threads,
             padding=int(config.get("pad_token_id") or 0),
             pool=partial(_embeddings, pooling),
         )

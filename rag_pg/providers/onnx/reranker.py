@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable
-from rag_pg.extras import extra
 from rag_pg.providers.checks import check_texts
 from rag_pg.providers.onnx.encoder import Encoder
 from rag_pg.providers.onnx.folder import ModelFolder
+from rag_pg.providers.onnx.text_embedder import open_tokenizer
 from rag_pg.types import Scores, Vectors
 
 Pairs = Callable[[str, Sequence[str]], tuple[list[list[int]], list[list[int]]]]
@@ -37,10 +37,9 @@ class OnnxReranker:
     Args:
         model: a folder, an ONNX file in one (as onnx/model_int8.onnx), or a name on the Hugging
             Face hub, from which it is downloaded once.
-        threads: of one run; None: every CPU that this process may use.
     """
 
-    def __init__(self, model: str, *, threads: int | None = None) -> None:
+    def __init__(self, model: str) -> None:
         self.name = f"onnx:{model}"
         folder = ModelFolder.find(model)
         config = folder.read("config.json")
@@ -51,7 +50,6 @@ class OnnxReranker:
             self.name,
             lambda: folder.graph,
             dimensions=1,
-            threads=threads,
             padding=int(config.get("pad_token_id") or 0),
             pool=self._one_number,
         )
@@ -129,14 +127,7 @@ def _max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
 
 def _read_pairs(path: Path, max_tokens: int) -> Pairs:
     """Return what makes token ids and types of a query with each text. Raises: ModelUnavailable."""
-    with extra("onnx", "a model that runs here needs"):
-        from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as exc:  # the library raises Exception itself
-        raise ModelUnavailable(f"cannot read {path}: {exc}") from exc
-    tokenizer.no_padding()
+    tokenizer = open_tokenizer(path)
     tokenizer.enable_truncation(max_tokens, strategy="longest_first")
 
     def encode(query: str, texts: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:

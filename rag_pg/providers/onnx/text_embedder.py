@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rag_pg.errors import ModelUnavailable
 from rag_pg.extras import extra
@@ -67,8 +68,8 @@ class TextEmbedder:
         return self._tokenize([prompt + text for text in check_texts(texts)])
 
 
-def read_tokenizer(path: Path) -> Tokenize:
-    """Return the tokenizer of a tokenizer.json. Raises: ModelUnavailable."""
+def open_tokenizer(path: Path) -> Any:
+    """Open a tokenizer.json, of which a published one may pad. Raises: ModelUnavailable."""
     with extra("onnx", "a model that runs here needs"):
         from tokenizers import Tokenizer
 
@@ -76,6 +77,12 @@ def read_tokenizer(path: Path) -> Tokenize:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as exc:  # the library raises Exception itself
         raise ModelUnavailable(f"cannot read {path}: {exc}") from exc
-    tokenizer.no_truncation()  # a published file may cut, and pad
     tokenizer.no_padding()
+    return tokenizer
+
+
+def read_tokenizer(path: Path) -> Tokenize:
+    """Return the tokenizer of a tokenizer.json. Raises: ModelUnavailable."""
+    tokenizer = open_tokenizer(path)
+    tokenizer.no_truncation()  # a published file may cut
     return lambda texts: [one.ids for one in tokenizer.encode_batch_fast(list(texts))]
