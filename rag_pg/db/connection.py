@@ -525,28 +525,18 @@ def is_pooled(connection: psycopg.Connection[Any]) -> bool:
     return row is not None and row[0] != connection.info.backend_pid
 
 
-def vector_schema(connection: psycopg.Connection[Any]) -> str:
-    row = connection.execute(
-        "SELECT n.nspname FROM pg_catalog.pg_extension AS e "
-        "JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
-        "WHERE e.extname OPERATOR(pg_catalog.=) 'vector'"
-    ).fetchone()
-    if row is None:
-        raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
-    return str(row[0])
-
-
 def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
     """In one statement: TypeInfo.fetch would open a transaction, however short."""
     row = connection.execute(
-        "SELECT y.oid, y.typarray FROM pg_catalog.pg_extension AS e "
+        "SELECT y.oid, y.typarray, y.oid::pg_catalog.regtype::pg_catalog.text "
+        "FROM pg_catalog.pg_extension AS e "
         "JOIN pg_catalog.pg_type AS y ON y.typnamespace OPERATOR(pg_catalog.=) e.extnamespace "
         "WHERE e.extname OPERATOR(pg_catalog.=) 'vector' "
         "AND y.typname OPERATOR(pg_catalog.=) 'halfvec'"
     ).fetchone()
     if row is None:
         raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
-    return TypeInfo("halfvec", row[0], row[1])
+    return TypeInfo("halfvec", row[0], row[1], regtype=row[2])
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:

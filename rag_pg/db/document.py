@@ -10,12 +10,11 @@ from uuid import UUID
 
 import numpy as np
 from pgvector.psycopg.halfvec import HalfVector
-from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.connection import Statements, columns_of, halfvec_type, vector_schema
+from rag_pg.db.connection import Statements, columns_of, halfvec_type
 from rag_pg.errors import InvalidInput, InvalidQuery
 from rag_pg.types import Document, Existing, Original, Vectors
 
@@ -89,11 +88,9 @@ class Documents(Statements):
             self._set_local(connection)
             halfvec = halfvec_type(connection)
             connection.execute(
-                sql.SQL(
-                    "CREATE TEMPORARY TABLE staged_chunks (position bigint, uri pg_catalog.text, "
-                    "title pg_catalog.text, heading pg_catalog.text, content pg_catalog.text, "
-                    "metadata pg_catalog.jsonb, embedding {}) ON COMMIT DROP"
-                ).format(sql.Identifier(vector_schema(connection), "halfvec"))
+                "CREATE TEMPORARY TABLE staged_chunks (position bigint, uri pg_catalog.text, "
+                "title pg_catalog.text, heading pg_catalog.text, content pg_catalog.text, "
+                f"metadata pg_catalog.jsonb, embedding {halfvec.regtype}) ON COMMIT DROP".encode()
             )
             with connection.cursor() as cursor, cursor.copy(
                 "COPY pg_temp.staged_chunks FROM STDIN WITH (FORMAT binary)"
