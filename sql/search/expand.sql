@@ -22,11 +22,7 @@ BEGIN
             USING ERRCODE = 'RG004',
         HINT = 'use window (before and after), parent, section or document';
     END IF;
-    IF before IS NULL OR after IS NULL OR before NOT BETWEEN 0 AND 1000 OR after NOT BETWEEN 0
-        AND 1000 THEN
-        RAISE EXCEPTION 'before % or after % is out of range', before, after
-            USING ERRCODE = 'RG004', HINT = 'use 0 to 1000';
-    END IF;
+    PERFORM rag._check_range('before', before, 0, 1000), rag._check_range('after', after, 0, 1000);
     RETURN QUERY
     WITH hit AS (
         SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent,

@@ -147,11 +147,8 @@ DECLARE
         OR use_service_key.cost IS NOT NULL;
     _key rag.service_keys;
 BEGIN
-    IF use_service_key.tokens NOT BETWEEN 0 AND 1e12 OR use_service_key.cost NOT BETWEEN 0 AND 1e12
-    THEN
-        RAISE EXCEPTION 'tokens or cost are out of range'
-        USING ERRCODE = 'RG001', HINT = 'use 0 to 10^12';
-    END IF;
+    PERFORM rag._check_range('tokens', coalesce(use_service_key.tokens, 0), 0, 1e12, 'RG001'),
+        rag._check_range('cost', coalesce(use_service_key.cost, 0), 0, 1e12, 'RG001');
     SELECT k.* INTO _key FROM rag.service_keys AS k WHERE k.digest = use_service_key.digest;
     IF _key.key_name IS NULL THEN
         RETURN;

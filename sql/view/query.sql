@@ -171,10 +171,7 @@ DECLARE
     _limit integer := coalesce(result_limit, _view.max_rows);
     _aggregated boolean;
 BEGIN
-    IF _limit NOT BETWEEN 1 AND _view.max_rows THEN
-        RAISE EXCEPTION 'limit % is out of range', _limit
-        USING ERRCODE = 'RG004', HINT = format('use 1 to %s', _view.max_rows);
-    END IF;
+    PERFORM rag._check_range('limit', _limit, 1, _view.max_rows);
     PERFORM rag._check_query(NULL, _limit, filter);
     PERFORM rag._check_filter_size('the filter has', filter);
     PERFORM rag._check_names('group_by', group_by, 8);

@@ -135,11 +135,8 @@ DECLARE
     _at timestamptz;
     _wait double precision;
 BEGIN
-    IF requests IS NULL OR requests < 0 OR tokens IS NULL OR tokens < 0 THEN
-        RAISE EXCEPTION 'requests % and tokens % are out of range',
-            coalesce(requests::text, 'NULL'), coalesce(tokens::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 0 or more of each';
-    END IF;
+    PERFORM rag._check_range('requests', requests, 0, NULL, 'RG001'),
+        rag._check_range('tokens', tokens, 0, NULL, 'RG001');
     SELECT b.* INTO _budget FROM rag.budgets AS b
         WHERE b.provider = take_budget.provider FOR UPDATE;
     IF _budget.provider IS NULL THEN
