@@ -7,10 +7,10 @@ with another number or the opposite, not one that reads its source wrongly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_pg.answer.figures import is_number
-from rag_pg.answer.measures import amounts_of, foreign_measures
+from rag_pg.answer.measures import amounts_of, foreign_measures, is_unit
 from rag_pg.answer.negation import contradicts
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
@@ -67,10 +67,8 @@ def find_support(
     """
     asked = _asked(claim, sources)
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
-    sources = [
-        (passage, " ".join([above, *_of_table(claim, passage, best)]))
-        for best, (passage, above) in zip(ranked, sources, strict=True)
-    ]
+    if claim.lstrip().startswith("|"):
+        sources = [(text, f"{above} {_tables(text)}") for text, above in sources]
     shares = [
         _share(asked, " ".join([above, *(s.text for s in best)]))
         for best, (_, above) in zip(ranked, sources, strict=True)
@@ -100,12 +98,13 @@ def find_support(
 
 
 def _asked(claim: str, sources: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the words of a claim that its sources should have: not its numbers, which are compared
-    as such, and words about answers only where the sources speak of that."""
+    """Return the words of a claim that its sources should have: not its numbers and units, which
+    are compared as such, and words about answers only where the sources speak of that."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
     known = {word for source in sources for text in source for word in words(text)}
     asked = [w for w in stated if not is_number(w) and (w in known or not is_of_speech(w))]
-    return asked if len(asked) >= min(LEAST_WORDS, len(stated)) else stated
+    asked = asked if len(asked) >= min(LEAST_WORDS, len(stated)) else stated
+    return [word for word in asked if not is_unit(word)]
 
 
 def _judge(
@@ -128,8 +127,12 @@ def _judge(
 
 
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
-    """Return the sentences of a passage that have most of a claim's words and figures."""
+    """Return the sentences of a passage that have most of a claim's words and figures, rows of
+    tables with the names of their columns."""
     sentences = split_sentences(passage)
+    for table in find_tables(passage, sentences):
+        for number, at in enumerate(table.rows):
+            sentences[at] = replace(sentences[at], text=table.row(number))
     figures = [*amounts_of(claim)]
 
     def score(sentence: Sentence) -> float:
@@ -152,20 +155,10 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     return chosen
 
 
-def _of_table(claim: str, passage: str, best: Sequence[Sentence]) -> list[str]:
-    """Return what a claim may have of the table in which its best sentences are rows: the names of
-    the columns, and where the claim is a row itself, all rows."""
-    chosen = {sentence.start for sentence in best if sentence.kind == "row"}
-    if not chosen:
-        return []
+def _tables(passage: str) -> str:
+    """The rows of a passage's tables, of several of which a row of an answer may have cells."""
     sentences = split_sentences(passage)
-    found: list[str] = []
-    for table in find_tables(passage, sentences):
-        rows = sentences[table.first : table.last]
-        if any(sentence.start in chosen for sentence in rows):
-            found += table.names
-            found += [sentence.text for sentence in rows if claim.lstrip().startswith("|")]
-    return found
+    return "\n".join(s.text for s in sentences if s.kind == "row")
 
 
 def _is_one_language(claim: str, passage: str) -> bool:
@@ -179,8 +172,8 @@ def _is_one_language(claim: str, passage: str) -> bool:
 
 def _quote(passage: str, sentence: Sentence) -> str:
     """Return a sentence, one that is too short to prove anything with the next or the last."""
-    if len(sentence.text) > LEAST_QUOTE:
-        return sentence.text
+    if sentence.stop - sentence.start > LEAST_QUOTE:
+        return passage[sentence.start : sentence.stop]
     beside = split_sentences(passage)
     stop = next((s.stop for s in beside if s.start >= sentence.stop), sentence.stop)
     start = sentence.start

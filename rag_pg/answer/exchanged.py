@@ -39,6 +39,17 @@ _MUST = re.compile(
     r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?(\w+)",
     re.IGNORECASE,
 )
+_ALWAYS = re.compile(r"\b(?:always|immer|toujours|siempre)\s+(\w+)", re.IGNORECASE)
+_WILL = re.compile(r"\b(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?(\w+)", re.IGNORECASE)
+_DONE = re.compile(
+    r"\b(?:was|were|has|have|had|wurden?|hat|haben)\s+(?:been\s+|already\s+|bereits\s+)*(\w+)",
+    re.IGNORECASE,
+)
+_OF = re.compile(  # what tells some of a kind from others
+    r"\s+(?:of|within|in|from|for|with|under|over|who|that|which|von|aus|mit|für|de|du|des)\s+"
+    r"(?:the\s+|an?\s+|de[rnm]\s+|die\s+|das\s+)?(\w+)",
+    re.IGNORECASE,
+)
 _MAY = re.compile(
     r"\b(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
     r"(?:be\s+|also\s+|\w+ly\s+)?(\w+)",
@@ -50,6 +61,10 @@ _CLAUSE = re.compile(
     r"while|whereas|und|während|et|tandis que|y|mientras)\s+",
     re.IGNORECASE,
 )
+_GIVEN = re.compile(
+    r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?(\w+)"
+)
+_MOST = 0.75  # of the words of what is said of another thing
 _LEFT_OUT = PRONOUNS | {*words("only nur seulement solo also auch aussi")}
 _AND = ("and", "und", "et", "y")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-ZÄÖÜÉ][\w'’]+")
@@ -73,9 +88,13 @@ def is_exchanged(claim: str, sentence: str) -> bool:
     return (
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
+        or _widens(claim, sentence)
         or _demands_more(claim, sentence)
+        or _is_done_already(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
+        or _takes_figure(claim, sentence)
+        or _takes_predicate(claim, sentence)
     )
 
 
@@ -142,13 +161,50 @@ def _within(text: str) -> set[tuple[int, int]]:
 
 def _demands_more(claim: str, sentence: str) -> bool:
     """Must for may, of the same verb."""
-    if _ONLY.search(claim) or _ONLY.search(sentence):
+    if _ONLY.search(claim):
         return False
-    may, must = ([*words(" ".join(p.findall(sentence)))] for p in (_MAY, _MUST))
-    return any(
-        any(same_word(verb, other) for other in may) and not any(same_word(verb, o) for o in must)
-        for verb in words(" ".join(_MUST.findall(claim)))
+    may, must, always = (
+        words(" ".join(pattern.findall(sentence))) for pattern in (_MAY, _MUST, _ALWAYS)
     )
+    demanded = _ALWAYS.findall(claim) + ([] if _ONLY.search(sentence) else _MUST.findall(claim))
+    return any(
+        any(same_word(verb, other) for other in may)
+        and not any(same_word(verb, other) for other in (*must, *always))
+        for verb in words(" ".join(demanded))
+    )
+
+
+def _is_done_already(claim: str, sentence: str) -> bool:
+    """Was or has for will, of the same verb."""
+    will, done = (words(" ".join(p.findall(sentence))) for p in (_WILL, _DONE))
+    return any(
+        any(same_word(verb, other) for other in will) and not any(same_word(verb, o) for o in done)
+        for verb in words(" ".join(_DONE.findall(claim)))
+    )
+
+
+def _widens(claim: str, sentence: str) -> bool:
+    """All for those of a kind: "all employees" for full-time ones, or for those in an office."""
+    mine = words(claim)
+    told = words(sentence)
+    counted = {noun for rank, nouns in _quantified(sentence) for noun in nouns}
+    for rank, nouns in _quantified(without_particle(claim)):
+        if rank != _ALL or not nouns or any(same_word(nouns[0], other) for other in counted):
+            continue
+        at = [n for n, word in enumerate(told) if same_word(nouns[0], word)]
+        if len(at) != 1:
+            continue
+        before = told[at[0] - 1] if at[0] else ""
+        behind = _OF.match(sentence, _stop_of(sentence, nouns[0]))
+        for word in (before, *words(behind[1] if behind else "")):
+            if word and not is_function_word(word) and not _has(mine, word):
+                return True
+    return False
+
+
+def _stop_of(text: str, word: str) -> int:
+    """Where a word ends in a text."""
+    return next((m.end() for m in re.finditer(r"\w+", text) if same_word(m[0].lower(), word)), 0)
 
 
 def _orders_otherwise(claim: str, sentence: str) -> bool:
@@ -184,6 +240,52 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
         and not any(all(_has(part, word) for word in _tokens(clause)) for part in tokens)
         for slots in pairs
     )
+
+
+def _takes_figure(claim: str, sentence: str) -> bool:
+    """Whether a claim gives one thing the figure of another: 24 euros for adults, 12 for others."""
+    given = _GIVEN.findall(in_digits(sentence).lower())
+    mine = _tokens(in_digits(claim))
+    of_mine = [(number, thing) for number, thing in given if _has(mine, thing)]
+    return len(given) > 1 and any(
+        number not in mine and any(other in mine for other, to in given if to != thing)
+        for number, thing in of_mine
+        if len(of_mine) == 1
+    )
+
+
+def _takes_predicate(claim: str, sentence: str) -> bool:
+    """Whether a clause says of one of two things what a sentence says of the other: "The HR team
+    approves leave" where it records it and managers approve it."""
+    parts = [part for part in _CLAUSE.split(sentence) if _tokens(part)]
+    return any(
+        _is_of_other(_tokens(clause), _tokens(own), _tokens(other))
+        for clause in _CLAUSE.split(claim)
+        if not is_negated(clause) and _has_subject(clause)
+        for pair in pairwise(parts)
+        for own, other in (pair, pair[::-1])
+        if _has_subject(own) and _has_subject(other)
+    )
+
+
+def _is_of_other(clause: Sequence[str], own: Sequence[str], other: Sequence[str]) -> bool:
+    size = 0
+    while size < min(len(clause), len(own)) and same_word(clause[size], own[size]):
+        size += 1
+    stated, unsaid = clause[size:], own[size:]
+    if not size or len(stated) < 2 or not unsaid or any(_has(clause, word) for word in unsaid):
+        return False
+    if _has(other, clause[0]) or _has(clause, other[0]):
+        return False  # both are of it
+    return sum(_has(other, word) for word in stated) >= len(stated) * _MOST and sum(
+        _has(own, word) for word in stated
+    ) <= len(stated) * (1 - _MOST)
+
+
+def _has_subject(clause: str) -> bool:
+    """Whether a clause begins with what it speaks of: neither with a verb nor with a pronoun."""
+    first = (clause.split() or [""])[0].lower()
+    return first not in AUXILIARIES and PRONOUNS.isdisjoint(words(first))
 
 
 def _is_mixed(clause: str, slots: Sequence[tuple[str, str]]) -> bool:

@@ -27,7 +27,7 @@ _DIMENSIONS = """
 1 °c; 1 °f
 1 thousand tausend mille mil; 1000 million millions mio millionen millón millones; 1000000 billion billions milliarde milliarden milliard milliards mrd
 1 kb; 1000 mb; 1000000 gb; 1000000000 tb
-0 euro euros eur; 0 dollar dollars usd; 0 pound pounds gbp; 0 franc francs franken chf; 0 yen
+0 euro euros eur €; 0 dollar dollars usd $; 0 pound pounds gbp £; 0 franc francs franken chf; 0 yen
 """  # noqa: E501
 _DIFFER = re.compile(
     r"\b(?:less|fewer|more|\w+er than|difference|weniger|mehr|unterschied|moins|plus|différence"
@@ -102,11 +102,20 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
         others = [one for _, one in there if one[:2] == (value, dimension)]
+        others = others or _all_of_units(value, source, there)
         is_new = not results and value not in figures
         if (others or is_new) and written not in same and value not in given:
             wrong.append(written)
     computed = _computed(claim, source, figures) if wrong else ()
     return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
+
+
+def _all_of_units(
+    value: Decimal, source: str, there: Sequence[tuple[str, Quantity]]
+) -> Sequence[Quantity]:
+    """The quantities with a number, where it stands in a text with nothing else behind it."""
+    found = [one for _, one in there if one[0] == value]
+    return found if len(found) == sum(one == value for _, one, _ in counted_figures(source)) else ()
 
 
 def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]:
@@ -129,6 +138,11 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
         ):
             found |= {written, *times}
     return found
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word is a unit that amounts are compared in."""
+    return word in _UNITS
 
 
 def is_measured_otherwise(claim: str, sentence: str) -> bool:
@@ -167,7 +181,7 @@ def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:
 def _compounds(
     text: str, found: Sequence[tuple[str, Quantity]]
 ) -> Iterator[tuple[set[str], Quantity]]:
-    """Yield the amounts that are written in two units (2 hours and 20 minutes), with their parts."""
+    """Yield the amounts written in two units (2 hours and 20 minutes), with their parts."""
     for (one, larger), (other, smaller) in pairwise(found):
         _, dimension, amount, name = larger
         is_next = re.search(rf"{re.escape(one)},?\s+(?:\w{{1,3}}\s+)?{re.escape(other)}", text)

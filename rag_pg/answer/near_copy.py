@@ -17,7 +17,8 @@ _SAME = 4  # words that a copy shares with its sentence, with those that say not
 _MOST = 2  # words in another's place
 _HEAD = 5  # letters at the end of two compounds of one head
 _IF = re.compile(
-    r"(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )(?<!as )\b(?:if|unless|when"
+    r"(?<!or )(?<!oder )(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )"
+    r"(?<!as )\b(?:if|unless|when"
     r"|provided|(?:as|so) long as|except|once(?! (?:an?|per|every|in|or)\b)|quand|lorsque|cuando"
     r"|wenn|falls|sofern|solange|es sei denn|außer|vorausgesetzt|sauf|à condition|à moins|tant que"
     r"|s['’]il|si"
@@ -25,15 +26,18 @@ _IF = re.compile(
     re.IGNORECASE,
 )
 _PART = re.compile(  # what can be added to a sentence
-    r"[,;]?\s(?:because(?: of)?|since|due to|owing to|in order to|to (?:prevent|avoid|protect|ensure|save)"
-    r"|if|unless|except(?: for)?|apart from|provided(?: that)?|including|such as|along with|as well as"
-    r"|weil|wegen|aufgrund|damit|wenn|falls|außer|einschließlich|sowie|parce que|afin de|sauf|y compris"
-    r"|porque|salvo|incluid[oa]s?)\s(?P<part>[^,;:.()]+)"
-    r"|,?\s(?:and|or|und|oder|et|ou|y|o)\s(?P<last>(?:(?:an?|the|one|two|three|free|eine?n?|der|die|das"
-    r"|une?|les?|la)\s)?[^\W\d_]+(?:\s[^\W\d_]+)?)(?=\s*(?:[.;:!?\[*]|$))",
+    r"[,;]?\s(?:because(?: of)?|since|due to|owing to|in order to"
+    r"|to (?:prevent|avoid|protect|ensure|save)|if|unless|except(?: for)?|apart from"
+    r"|provided(?: that)?|including|such as|along with|as well as|weil|wegen|aufgrund|damit|wenn"
+    r"|falls|außer|einschließlich|sowie|parce que|afin de|sauf|y compris|porque|salvo"
+    r"|incluid[oa]s?)\s(?P<part>[^,;:.()]+)"
+    r"|,?\s(?:and|or|und|oder|et|ou|y|o)\s"
+    r"(?P<last>(?:(?:an?|the|one|two|three|free|eine?n?|der|die|das|une?|les?|la)\s)?"
+    r"[^\W\d_]+(?:\s[^\W\d_]+){0,2})(?=\s*(?:[.;:!?\[*]|$))",
     re.IGNORECASE,
 )
 _REST = 0.8  # of the words of the other parts, that the sources have
+_RELATIVE = re.compile(r"\b(?:that|which|who|qui|que)\s+\w+\s*$", re.IGNORECASE)  # tells which
 _NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
 _BEFORE = frozenset(
     words("of by for with from to in on at and or an each every any only von vom bei für mit zu")
@@ -53,6 +57,8 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
     if marker is None or _IF.search(claim) or _NOT_WITHOUT.search(claim):
         return False
     main, condition = sentence[: marker.start()], sentence[marker.end() :]
+    if _RELATIVE.search(main):
+        return False
     if not main.strip():
         condition, _, main = condition.partition(",")
     spoken, needed, mine = _told(main), _told(condition), _told(claim)
@@ -71,7 +77,12 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
     words its sources have hardly any, while they have the rest of it."""
     own = {word for text in (question, *sources) for word in words(text)}
     for match in _PART.finditer(claim):
-        part, rest = _new(match["part"] or match["last"]), _new(claim[: match.start()] + claim[match.end() :])
+        if match["last"] and any(map(is_function_word, words(match["last"])[1:])):
+            continue  # no member of a list: "and resume it later"
+        part, rest = (
+            _new(match["part"] or match["last"]),
+            _new(claim[: match.start()] + claim[match.end() :]),
+        )
         unknown = [word for word in part if not is_known(word, own)]
         is_told = rest and sum(is_known(word, own) for word in rest) >= max(2, len(rest) * _REST)
         if unknown and is_told and len(unknown) * 3 >= len(part) * 2:
@@ -111,7 +122,8 @@ def _is_replaced(claim: str, part: str, known: Collection[str], question: str) -
     if _have_one_head(one[-1], other[-1]):
         return True
     asked = words(question)
-    return _is_thing(mine, start, len(one)) and all(
+    is_thing = _is_thing(mine, start, len(one)) or not any(map(is_common, (*one, *other)))
+    return is_thing and all(
         not is_known(w, asked) and (is_known(w, known) or not is_common(w)) for w in one
     )
 

@@ -130,7 +130,8 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     parts = [part for part in _clauses(sentence) if shared[part]]
     most = max(shared.values(), default=0)
     nearest = [part for part in parts if shared[part] == most]
-    is_only = any(map(ONLY.search, [clause, *nearest]))
+    only = [{found.casefold() for found in ONLY.findall(part)} for part in (clause, *nearest)]
+    is_only = any(only) and any(found != only[0] for found in only)
     here, others = _count(clause), sum(map(_count, parts))
     if here > 1 or others > 1 or bool(_AVOIDS.search(clause)) != bool(_AVOIDS.search(sentence)):
         return False

@@ -1,9 +1,14 @@
-"""A claim about one row of a table, and the figures of another."""
+"""A claim about one row of a table, and what another has."""
 
 from __future__ import annotations
 
+import re
+
+from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.figures import figures_of
 from rag_pg.text import find_tables, is_function_word, same_word, split_sentences, words
+
+_MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
 
 def is_of_another_row(claim: str, source: str) -> bool:
@@ -26,6 +31,24 @@ def is_of_another_row(claim: str, source: str) -> bool:
             for cell, own in [*zip(row, mine, strict=True)][1:]
             if cell and own and not figures_of(cell)
         ):
+            return True
+    return False
+
+
+def is_not_the_most(claim: str, source: str) -> bool:
+    """Whether a claim says of one row of a table that it has the highest or lowest value of a
+    column (the cheapest plan), and another has."""
+    claim = _MINUTES.sub(" ", claim)
+    if asked_aggregate(claim) not in ("maximum", "minimum"):
+        return False
+    for table in find_tables(source, split_sentences(source)):
+        named = [n for n, row in enumerate(table.cells) if names_cell(claim, row[0])]
+        if len(named) != 1:
+            continue
+        name = words(table.cells[named[0]][0])
+        rest = " ".join(word for word in claim.split() if not {*words(word)} & {*name})
+        found = aggregate(rest, table, rest)
+        if found and table.rows[named[0]] not in found[1]:
             return True
     return False
 

@@ -11,7 +11,7 @@ from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
-from rag_pg.answer.rows import is_of_another_row
+from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import content_words, has_word, is_function_word, same_word, split_sentences, words
@@ -70,7 +70,10 @@ def find_veto(
         for sentence, before in near
     )
     if not results:
-        is_else = is_else or any(is_of_another_row(claim, one) for one in _about(claim, sources))
+        is_else = is_else or any(
+            is_of_another_row(claim, one) or is_not_the_most(claim, one)
+            for one in _about(claim, sources)
+        )
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
 

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from statement_tables import Case, judged_cases
 
-TABLES = ["first", "held", "last", "words", "blind"]
+TABLES = ["first", "held", "last", "words", "blind", "office"]
 
 
 @cache
@@ -26,13 +26,16 @@ def test_true_answers_lose_nothing_by_words_alone(table: str) -> None:
 # Found, of all: the rest reads its sources wrongly in their own words, or takes a model that knows
 # what words mean.
 FOUND = {
-    "first": {"number": 19, "negation": 15, "foreign": 11, "swap": 10},
-    "held": {"number": 25, "negation": 14, "foreign": 11, "swap": 5},
+    "first": {"number": 19, "negation": 15, "foreign": 11, "swap": 12},
+    "held": {"number": 25, "negation": 16, "foreign": 11, "swap": 5},
     "last": {"number": 13, "negation": 14, "foreign": 7, "swap": 2},
     "words": {"comparative": 10, "antonym": 24, "verb": 16, "order": 15, "bound": 10, "unit": 20,
               "quantifier": 16, "swap": 24, "date": 8, "negation": 6, "name": 12, "modal": 6},
-    "blind": {"comparative": 16, "antonym": 24, "verb": 14, "order": 12, "bound": 8, "unit": 14,
+    "blind": {"comparative": 16, "antonym": 24, "verb": 14, "order": 14, "bound": 8, "unit": 14,
               "quantifier": 8, "swap": 20, "date": 8, "negation": 4, "name": 4, "number": 4},
+    "office": {"number": 10, "unit": 8, "actors": 7, "negation": 12, "condition": 7, "date": 8,
+               "name": 12, "cause": 10, "exception": 6, "scope": 10, "comparison": 6, "row": 11,
+               "joined": 4, "order": 6, "superlative": 2, "modality": 12, "german": 3, "cited": 3},
 }  # fmt: skip
 
 

@@ -33,7 +33,12 @@ def judged_cases(name: str, embedder: Callable[[], Embedder] | None) -> Iterator
     passages = [
         Citation(number=n, chunk_id=n, uri=f"{n}.md", title=head[2:], heading="", quote=text)
         for n, (head, text) in enumerate(
-            ((head, text) for head, text in pairwise(lines) if head.startswith("P ")), 1
+            (
+                (head, text.replace("\\n", "\n"))
+                for head, text in pairwise(lines)
+                if head.startswith("P ")
+            ),
+            1,
         )
     ]
     question = ""
