@@ -29,7 +29,7 @@ from release_dump import (  # noqa: E402
     restore,
 )
 
-from rag_pg.db import create_database, schema  # noqa: E402
+from rag_pg.db import Databases, schema  # noqa: E402
 from rag_pg.db.connection import API_VERSION  # noqa: E402
 from rag_pg.db.embedded import EmbeddedServer  # noqa: E402
 from rag_pg.version import __version__  # noqa: E402
@@ -41,14 +41,14 @@ def main() -> None:
         home.chmod(0o755)
         server = EmbeddedServer(home / "postgres", postgres_version=16)
         try:
-            dsn = server.start()
-            filled = create_database(dsn)
+            databases = Databases(server.start())
+            filled = databases.create()
             schema.upgrade(filled)
             fill_database(filled, home)
             dumped = dump(server, filled)
             seen = []
             for _ in range(2):
-                restored = create_database(dsn)
+                restored = databases.create()
                 restore(server, restored, dumped)
                 schema.upgrade(restored)
                 seen.append(observe(restored, home, reading_calls()))
@@ -60,6 +60,7 @@ def main() -> None:
                 assert first[part] == second[part], (part, first[part], second[part])
             first["api_version"] = API_VERSION
             first["protocol"] = protocol(filled, called_functions())
+            databases.close()
         finally:
             server.stop()
     folder = RELEASES / __version__

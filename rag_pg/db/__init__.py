@@ -5,7 +5,7 @@ Connections, statements, the schema and its upgrades, the embedded server.
 
 from rag_pg.db import schema
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.clone import Databases, create_database, make_fast, name_of, remove_servers
+from rag_pg.db.clone import Databases, make_fast, name_of, remove_servers
 from rag_pg.db.connect import connect
 from rag_pg.db.connection import API_VERSION, database_errors
 from rag_pg.db.database import Database
@@ -38,7 +38,6 @@ __all__ = [
     "client_program",
     "closed_above",
     "connect",
-    "create_database",
     "database_errors",
     "make_fast",
     "name_of",

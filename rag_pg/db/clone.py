@@ -77,15 +77,6 @@ class Databases:
         self._connection.execute(statement)
 
 
-def create_database(server: str, template: str = "template1") -> str:
-    """Make one database, see `Databases.create`."""
-    databases = Databases(server)
-    try:
-        return databases.create(template)
-    finally:
-        databases.close()
-
-
 def name_of(dsn: str) -> str:
     """Return the name of a connection string's database."""
     return str(conninfo_to_dict(dsn)["dbname"])
