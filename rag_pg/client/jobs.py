@@ -48,4 +48,6 @@ class Jobs(OfRag):
                 "%timeout%".
             kind: only those of this kind.
         """
-        return self._rag.database.retry_jobs(collection, error, kind=kind, uri_like=uri)
+        return self._rag.database.value(
+            int, "retry_jobs", collection=collection, error_like=error, job_kind=kind, uri_like=uri
+        )

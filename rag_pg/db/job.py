@@ -158,27 +158,6 @@ class Jobs(Statements):
     def explain_job(self, job_id: int) -> dict[str, Any]:
         return self.dicts("explain_job", job_id=job_id)[0]
 
-    def retry_jobs(
-        self,
-        collection: str | None,
-        error_like: str | None,
-        *,
-        kind: str | None = None,
-        uri_like: str | None = None,
-        job_ids: Sequence[int] | None = None,
-        include_waiting: bool = False,
-    ) -> int:
-        return self.value(
-            int,
-            "retry_jobs",
-            collection=collection,
-            error_like=error_like,
-            job_kind=kind,
-            uri_like=uri_like,
-            job_ids=job_ids,
-            include_waiting=include_waiting,
-        )
-
     def search_note(self, collection: str) -> str | None:
         """What a search should be told: that documents wait and nobody works."""
         ((note,),) = self.tuples(("note",), "_search_status", collection=collection)

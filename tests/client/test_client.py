@@ -248,7 +248,7 @@ def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None
     )
     assert docs.stats().failed == 1
     embedder.fail = lambda texts: None
-    rag.database.retry_jobs("docs", None)
+    rag.database.value(int, "retry_jobs", collection="docs")
     rag.worker(["docs"]).drain()
     assert docs.stats().failed == 0
     assert docs.search("POISON")[0].uri == web

@@ -75,7 +75,7 @@ def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
         docs.spaces.create("other:32", activate=True)
         docs.spaces.compare([{"query": "fish", "relevant": ["fish"]}])
         assert rag.database.list_jobs(None, None, 10) == [] and rag.database.job_stats()
-        rag.database.retry_jobs("docs", None, job_ids=[1])
+        rag.database.value(int, "retry_jobs", collection="docs", job_ids=[1])
         rag.database.maintain()
         adopted = rag.adopt("foreign_vectors", "adopted", layout="haystack", model="hash:32")
         assert adopted.documents == 5

@@ -115,9 +115,9 @@ def test_a_permanent_failure_is_dead_at_once_and_retried_by_filter(
     put(database, "a", "b")
     for job, error in zip(take(database, 2), ("bad input", "other"), strict=True):
         assert database.fail_job(job, error, permanent=True) == "dead"
-    assert database.retry_jobs("c", "bad%") == 1
+    assert database.value(int, "retry_jobs", collection="c", error_like="bad%") == 1
     assert states(connection) == ["dead", "waiting"]
-    assert database.retry_jobs(None, None) == 1
+    assert database.value(int, "retry_jobs") == 1
     assert [job.attempts for job in take(database, 2)] == [1, 1]
 
 
@@ -341,9 +341,9 @@ def test_dead_jobs_are_retried_by_uri_kind_and_number(
     jobs = take(database, 3)
     for job in jobs:
         database.fail_job(job, "broken", permanent=True)
-    assert database.retry_jobs("c", None, kind="embed") == 0
-    assert database.retry_jobs("c", None, uri_like="guide/%") == 2
-    assert database.retry_jobs(None, "brok%", job_ids=[jobs[2].job_id]) == 1
+    assert database.value(int, "retry_jobs", collection="c", job_kind="embed") == 0
+    assert database.value(int, "retry_jobs", collection="c", uri_like="guide/%") == 2
+    assert database.value(int, "retry_jobs", error_like="brok%", job_ids=[jobs[2].job_id]) == 1
     assert states(connection) == ["waiting"] * 3
     assert len(take(database, 9)) == 3
 
@@ -351,8 +351,11 @@ def test_dead_jobs_are_retried_by_uri_kind_and_number(
 def test_jobs_that_back_off_can_be_hurried(database: Database) -> None:
     put(database, "a")
     database.fail_job(take(database)[0], "provider down", retry_in=3000)
-    assert database.retry_jobs("c", "%down") == 0
-    assert database.retry_jobs("c", "%down", include_waiting=True) == 1
+    assert database.value(int, "retry_jobs", collection="c", error_like="%down") == 0
+    assert (
+        database.value(int, "retry_jobs", collection="c", error_like="%down", include_waiting=True)
+        == 1
+    )
     assert len(take(database)) == 1
 
 

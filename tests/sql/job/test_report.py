@@ -81,7 +81,7 @@ def test_a_failed_job_tells_its_history_and_next_attempt(database: Database) -> 
     told = database.explain_job(other.job_id)
     assert told["state"] == "dead"
     assert f"ARRAY[{other.job_id}]" in told["reason"]
-    assert database.retry_jobs(None, None, job_ids=[other.job_id]) == 1
+    assert database.value(int, "retry_jobs", job_ids=[other.job_id]) == 1
     assert database.explain_job(other.job_id)["state"] == "waiting"
 
 

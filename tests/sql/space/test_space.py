@@ -164,7 +164,7 @@ def test_a_failing_model_of_a_space_hurts_neither_searches_nor_states(
     assert {d.state for d in docs.list()} == {"ready"}
     assert docs.stats().lag == 0
     models["hash:16"].fail = lambda texts: None
-    rag.database.retry_jobs("docs", None)
+    rag.database.value(int, "retry_jobs", collection="docs")
     assert docs.spaces.create("hash:16").share == 1
 
 
