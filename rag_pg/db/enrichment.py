@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import InvalidInput, StatementCanceled
-from rag_pg.types import Enrichment, EnrichmentSize, Job, Vectors
+from rag_pg.types import Enrichment, EnrichmentSize, Job
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,23 +93,4 @@ class Enrichments(Statements):
     def context_input(self, job: Job, limit: int) -> ContextWork | None:
         return self.row(
             ContextWork, "context_input", job_id=job.job_id, lease=job.lease, chunk_limit=limit
-        )
-
-    def store_contexts(
-        self,
-        job: Job,
-        work: ContextWork,
-        contexts: Sequence[str | None],
-        vectors: Sequence[Vectors],
-    ) -> str:
-        return self.value(
-            str,
-            "store_contexts",
-            job_id=job.job_id,
-            lease=job.lease,
-            source=work.source,
-            chunk_ids=work.chunk_ids,
-            contexts=contexts,
-            embedded_space=work.space_id,
-            vectors=vectors,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
@@ -66,20 +66,6 @@ class Transfers(Statements):
                 page.rows.append(line)
                 page.last = document_id, 0
         return page
-
-    def begin_import(
-        self, name: str, settings: Mapping[str, Any], export_id: str, chunks: tuple[int, int]
-    ) -> int:
-        """Return how many files of the export are imported."""
-        return self.value(
-            int,
-            "_begin_import",
-            name=name,
-            settings=settings,
-            export_id=export_id,
-            first_chunk=chunks[0],
-            last_chunk=chunks[1],
-        )
 
     def import_file(
         self,

@@ -81,7 +81,16 @@ def import_collection(database: Database, folder: Path, name: str | None = None)
         raise InvalidInput(f"{folder} lacks {gone[0]}, which its {MANIFEST} names: copy it anew")
     name = manifest["collection"] if name is None else name
     export_id, settings = manifest["export_id"], manifest["settings"]
-    done = database.begin_import(name, settings, export_id, tuple(manifest["chunk_ids"]))
+    first, last = manifest["chunk_ids"]
+    done = database.value(
+        int,
+        "_begin_import",
+        name=name,
+        settings=settings,
+        export_id=export_id,
+        first_chunk=first,
+        last_chunk=last,
+    )
     left_out: set[str] = set()
     for number, file in enumerate(rows[done:], done + 1):
         kind, _, page = file.removesuffix(".jsonl").partition("-")

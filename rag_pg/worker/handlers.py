@@ -182,7 +182,18 @@ def contextualize(context: WorkerContext, job: Job) -> EmbedTask | None:
     ]
 
     def store(vectors: Sequence[Vectors]) -> int:
-        if context.database.store_contexts(job, work, contexts, vectors) == "more":
+        stored = context.database.value(
+            str,
+            "store_contexts",
+            job_id=job.job_id,
+            lease=job.lease,
+            source=work.source,
+            chunk_ids=work.chunk_ids,
+            contexts=contexts,
+            embedded_space=work.space_id,
+            vectors=vectors,
+        )
+        if stored == "more":
             context.database.release_job(job)
         return 0
 

@@ -236,8 +236,10 @@ def test_a_half_is_not_found_by_its_name_and_of_one_export(
     rag: Rag, small: Path, tmp_path: Path
 ) -> None:
     manifest = json.loads((small / "export.json").read_text())
-    ids = tuple(manifest["chunk_ids"])
-    assert rag.database.begin_import("copy", manifest["settings"], "another", ids) == 0
+    first, last = manifest["chunk_ids"]
+    begun = {"settings": manifest["settings"], "first_chunk": first, "last_chunk": last}
+    begun |= {"name": "copy", "export_id": "another"}
+    assert rag.database.value(int, "_begin_import", **begun) == 0
     assert [info.name for info in rag.collections()] == ["copy~import", "docs"]
     assert rag.info("copy~import").description.startswith("half imported: export another, 0 files")
     with pytest.raises(CollectionMismatch, match="'copy~import' is half of another import"):
