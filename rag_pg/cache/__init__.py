@@ -2,7 +2,7 @@
 same."""
 
 from rag_pg.cache.completions import keep_completions
-from rag_pg.cache.entries import Entries, Lookup
+from rag_pg.cache.entries import Entries
 from rag_pg.cache.questions import ask_the_same
 from rag_pg.cache.settings import OFF, Cache, parse_cache
 from rag_pg.cache.uses import UseCounter
@@ -12,7 +12,6 @@ __all__ = [
     "OFF",
     "Cache",
     "Entries",
-    "Lookup",
     "UseCounter",
     "ask_the_same",
     "digest",

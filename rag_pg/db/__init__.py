@@ -10,7 +10,7 @@ from rag_pg.db.connect import connect
 from rag_pg.db.connection import API_VERSION, database_errors
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
-from rag_pg.db.enrichment import ContextWork, ExtractionWork
+from rag_pg.db.enrichment import ContextWork
 from rag_pg.db.job import IngestWork
 from rag_pg.db.parted import PartedDatabase
 from rag_pg.db.programs import client_program
@@ -27,7 +27,6 @@ __all__ = [
     "Database",
     "Databases",
     "EmbeddedServer",
-    "ExtractionWork",
     "IngestWork",
     "Page",
     "PartedDatabase",

@@ -3,7 +3,7 @@
 The models of others; only this package imports an SDK.
 """
 
-from rag_pg.providers.account import LEAST_ANSWER, Account, MeteredLLM
+from rag_pg.providers.account import LEAST_ANSWER, Account
 from rag_pg.providers.bounds import Bounds
 from rag_pg.providers.checks import failing_as
 from rag_pg.providers.embedding import embed_documents, embed_queries, embed_query
@@ -17,7 +17,6 @@ __all__ = [
     "Account",
     "Bounds",
     "LLMReranker",
-    "MeteredLLM",
     "Models",
     "TokenCounter",
     "complete_json",

@@ -19,7 +19,7 @@ from rag_pg.text.compared import compared_by, compared_things
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
-from rag_pg.text.links import Link, Markup, Span, find_markup
+from rag_pg.text.links import Markup, Span, find_markup
 from rag_pg.text.markdown import (
     Kind,
     MarkdownNode,
@@ -60,7 +60,6 @@ __all__ = [
     "Block",
     "Fence",
     "Kind",
-    "Link",
     "MarkdownNode",
     "Markup",
     "Sentence",

@@ -1,6 +1,6 @@
 """What is varied, or the techniques that there are -> candidates -> runs, compared in one table."""
 
-from rag_pg.evaluation.sweep.estimate import Corpus, copy_key, estimate_sweep
+from rag_pg.evaluation.sweep.estimate import Corpus, estimate_sweep
 from rag_pg.evaluation.sweep.grid import (
     MODES,
     make_candidates,
@@ -25,7 +25,6 @@ __all__ = [
     "Facilities",
     "Measure",
     "compare_measured",
-    "copy_key",
     "estimate_sweep",
     "find_equal",
     "list_techniques",

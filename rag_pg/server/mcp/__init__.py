@@ -12,16 +12,12 @@ from rag_pg.server.mcp.http import (
     read_keys,
 )
 from rag_pg.server.mcp.server import (
-    MAX_TOKENS,
-    TIMEOUT,
     RagServer,
     make_server,
 )
 
 __all__ = [
     "LOCAL",
-    "MAX_TOKENS",
-    "TIMEOUT",
     "KeyVerifier",
     "RagServer",
     "http_app",
