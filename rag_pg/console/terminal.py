@@ -202,15 +202,11 @@ def listing(
             )
             write_json({**beside, **given})
     elif found:
-        names = found[0] if isinstance(found[0], Mapping) else map(_name, fields(found[0]))
+        names = found[0] if isinstance(found[0], Mapping) else [f.name for f in fields(found[0])]
         chosen = [Column(one) if isinstance(one, str) else one for one in columns or names]
         write_table(chosen, [[column.of(row) for column in chosen] for row in found])
     elif empty:
         write_message(empty)
-
-
-def _name(field: Any) -> str:
-    return str(field.name)
 
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
