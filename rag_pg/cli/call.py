@@ -21,6 +21,7 @@ from rag_pg.console import (
     listing,
     note,
     open_database,
+    parsed_pairs,
     plain,
     print_fields,
     shortened,
@@ -220,13 +221,7 @@ def _braces(items: Any) -> str:
 
 def _object(text: str) -> str:
     """Return kind=contract as {"kind": "contract"}; anything else as it is."""
-    field, equals, wanted = text.partition("=")
-    if not equals or not re.fullmatch(r"[\w.-]+", field):
-        return text
-    try:
-        return json.dumps({field: json.loads(wanted)})
-    except (ValueError, RecursionError):
-        return json.dumps({field: wanted})
+    return json.dumps(parsed_pairs(text)) if re.match(r"[\w.-]+=", text) else text
 
 
 def _example(argument: FunctionArgument) -> str:
