@@ -260,8 +260,8 @@ BEGIN
     JOIN jsonb_populate_recordset(NULL::rag.spaces, settings -> 'spaces') WITH ORDINALITY AS o
         ON o.ordinality = k.ordinality
     WHERE s.space_id = k.space_id;
-    PERFORM rag._queue_job(_id, d.document_id, 'ingest') FROM rag.documents AS d
-    WHERE d.collection_id = _id AND d.indexed_version < d.version;
+    PERFORM rag._queue_jobs(_id, ARRAY(SELECT d.document_id FROM rag.documents AS d
+        WHERE d.collection_id = _id AND d.indexed_version < d.version), 'ingest');
     INSERT INTO rag.backlogs AS b (collection_id, kind, space_id)
     SELECT _id, 'embed', s.space_id FROM rag._live_spaces(_id) AS s
     WHERE rag._missing_vectors(s) > 0;

@@ -268,7 +268,7 @@ BEGIN
                                rag._language_name(put_document.language), false,
                                put_document.existing) AS s;
     IF _changed THEN
-        PERFORM rag._queue_job(_collection.collection_id, _id, 'ingest');
+        PERFORM rag._queue_jobs(_collection.collection_id, ARRAY[_id], 'ingest');
     END IF;
     IF _saved THEN
         PERFORM rag._note_change(_collection.collection_id);

@@ -46,26 +46,24 @@ SET row_security TO off
 AS $$
 DECLARE
     _space rag.spaces;
-    _document_id uuid;
+    _missing uuid[];
     _queued uuid[] := '{}';
 BEGIN
     FOR _space IN SELECT k.* FROM rag._live_spaces(_queue_missing_vectors.collection_id) AS k LOOP
-        FOR _document_id IN
+        _missing := ARRAY(
             SELECT DISTINCT c.document_id
             FROM rag.chunks AS c
             LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id
                 AND e.chunk_id = c.chunk_id
             WHERE c.collection_id = _queue_missing_vectors.collection_id
                 AND c.document_id = ANY (_queue_missing_vectors.document_ids)
-                AND e.chunk_id IS NULL
-        LOOP
-            PERFORM rag._queue_job(_queue_missing_vectors.collection_id, _document_id, 'embed',
-                                  CASE _space.state WHEN 'active' THEN 0 ELSE -1 END,
-                                      _space.space_id);
-            IF _space.state = 'active' THEN
-                _queued := _queued || _document_id;
-            END IF;
-        END LOOP;
+                AND e.chunk_id IS NULL);
+        CONTINUE WHEN _missing = '{}';
+        PERFORM rag._queue_jobs(_queue_missing_vectors.collection_id, _missing, 'embed',
+            CASE _space.state WHEN 'active' THEN 0 ELSE -1 END, for_space => _space.space_id);
+        IF _space.state = 'active' THEN
+            _queued := _queued || _missing;
+        END IF;
     END LOOP;
     RETURN _queued;
 END

@@ -68,7 +68,8 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     DELETE FROM rag.jobs AS j WHERE j.job_id = leased.job_id;
-    PERFORM rag._queue_job(leased.collection_id, leased.document_id, leased.kind, leased.priority);
+    PERFORM rag._queue_jobs(leased.collection_id, ARRAY[leased.document_id], leased.kind,
+        leased.priority);
     RETURN 'superseded';
 END
 $$;

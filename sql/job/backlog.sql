@@ -73,8 +73,8 @@ BEGIN
         _backlog.fence := coalesce(_backlog.fence, pg_snapshot_xmax(pg_current_snapshot()));
         FOR _document IN SELECT n.* FROM rag._next_documents(_backlog, document_limit) AS n LOOP
             IF _document.needed THEN
-                PERFORM rag._queue_job(_backlog.collection_id, _document.document_id, _backlog.kind,
-                    -1, _backlog.space_id);
+                PERFORM rag._queue_jobs(_backlog.collection_id, ARRAY[_document.document_id],
+                    _backlog.kind, -1, for_space => _backlog.space_id);
             END IF;
             _backlog.after_document := _document.document_id;
             _passed := _passed + 1;

@@ -120,7 +120,8 @@ BEGIN
     _job := rag._require_lease(store_chunks.job_id, store_chunks.lease);
     IF _version IS DISTINCT FROM store_chunks.document_version THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-        PERFORM rag._queue_job(_job.collection_id, _job.document_id, 'ingest', _job.priority);
+        PERFORM rag._queue_jobs(_job.collection_id, ARRAY[_job.document_id], 'ingest',
+            _job.priority);
         RETURN 'superseded';
     END IF;
     IF jsonb_typeof(store_chunks.chunks) IS DISTINCT FROM 'array' THEN

@@ -1,10 +1,8 @@
 -- Jobs of the queue: queued, finished, failed, handed back, retried.
 
 CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents uuid[],
-    job_kind text,
-                                          job_priority integer DEFAULT 0,
-                                              job_run_at timestamptz DEFAULT NULL,
-                                         for_space integer DEFAULT NULL)
+    job_kind text, job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
+    for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -36,23 +34,6 @@ for_space: of kind embed, the space whose vectors are wanted. A document has at 
 of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._queue_job(collection_id integer, for_document uuid, job_kind text,
-                                         job_priority integer DEFAULT 0,
-                                             for_space integer DEFAULT NULL)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM rag._queue_jobs(_queue_job.collection_id, ARRAY[for_document], job_kind, job_priority,
-        for_space => for_space);
-END
-$$;
-
-COMMENT ON FUNCTION rag._queue_job IS
-$$rag._queue_jobs for one document, to be worked at once.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._add_error(history jsonb, attempt integer, error text)
 RETURNS jsonb
 LANGUAGE sql VOLATILE
@@ -79,25 +60,6 @@ COMMENT ON FUNCTION rag.finish_job IS
 $$The job is done: it leaves the queue. Error RG005 when the lease is lost.
 Circle: worker, Jobs.
 SELECT rag.finish_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
-
-
-CREATE OR REPLACE FUNCTION rag._lock_job(of_job bigint, job_lease uuid)
-RETURNS rag.jobs
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _job rag.jobs;
-BEGIN
-    SELECT j.* INTO _job FROM rag.jobs AS j
-    WHERE j.job_id = of_job AND j.lease = job_lease
-    FOR UPDATE;
-    RETURN _job;
-END
-$$;
-
-COMMENT ON FUNCTION rag._lock_job IS
-$$The job, locked, while nobody else took it after that lease, expired or not; else all NULL.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._requeue_job(leased rag.jobs, delay double precision)
@@ -145,7 +107,8 @@ DECLARE
     _job rag.jobs;
 BEGIN
     PERFORM rag._check_range('retry_in', coalesce(retry_in, 0), 0, 31536000, 'RG001');
-    _job := rag._lock_job(fail_job.job_id, fail_job.lease);
+    SELECT j.* INTO _job FROM rag.jobs AS j    -- expired or not, while nobody took it since
+    WHERE j.job_id = fail_job.job_id AND j.lease = fail_job.lease FOR UPDATE;
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;
@@ -186,7 +149,8 @@ DECLARE
     _job rag.jobs;
 BEGIN
     PERFORM rag._check_range('delay', coalesce(delay, 0), 0, 31536000, 'RG001');
-    _job := rag._lock_job(release_job.job_id, release_job.lease);
+    SELECT j.* INTO _job FROM rag.jobs AS j    -- expired or not, while nobody took it since
+    WHERE j.job_id = release_job.job_id AND j.lease = release_job.lease FOR UPDATE;
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;

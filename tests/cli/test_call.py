@@ -212,7 +212,7 @@ def test_arrays_intervals_and_truths_are_read_by_the_types_of_the_catalogue(cli:
     [
         (("nosuch",), ("no public function 'nosuch'", "rag-pg call")),
         (("serach",), ("did you mean 'search'",)),
-        (("_queue_job",), ("no public function '_queue_job'",)),
+        (("_queue_jobs",), ("no public function '_queue_jobs'",)),
         (('version(); DROP SCHEMA rag; --',), ("no public function",)),
         (('version"',), ("no public function",)),
         (("count_documents",), ("collection (text) is missing", "collection=")),

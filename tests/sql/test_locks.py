@@ -552,11 +552,11 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         )
         connection.execute(
             """SELECT rag.set_enrichment('own', '[{"field": "x", "pattern": "beta"}]'),
-                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'enrich'),
+                      rag._queue_jobs(1, ARRAY[rag.document_id('own', 'fresh')], 'enrich'),
                       rag.set_extraction('own', '{"by": {"type": "text"}}'),
-                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'extract'),
+                      rag._queue_jobs(1, ARRAY[rag.document_id('own', 'fresh')], 'extract'),
                       rag.set_contexts('own'),
-                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'context')"""
+                      rag._queue_jobs(1, ARRAY[rag.document_id('own', 'fresh')], 'context')"""
         )
         connection.execute("CREATE VIEW titles AS SELECT 1 AS id, 'a'::text AS title")
         connection.execute("SELECT rag.expose_view('public.titles', 'An article', 'titles')")

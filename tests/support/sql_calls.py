@@ -436,13 +436,13 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{ingest}')")
     work = "SELECT rag.enrich_document(job_id, lease) FROM rag.take_jobs(9, kinds => '{enrich}')"
     run(work)
-    run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), 'enrich')")
+    run("SELECT rag._queue_jobs(1, ARRAY[rag.document_id('docs', 'd2')], 'enrich')")
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{enrich}')")
     run('SELECT rag.set_extraction(\'docs\', \'{"by": {"type": "text"}}\')')
     run("SELECT rag.set_contexts('docs')")
     run("DELETE FROM rag.backlogs WHERE kind IN ('extract', 'context')")
     for kind in ("extract", "context"):
-        run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), %s)", [kind])
+        run("SELECT rag._queue_jobs(1, ARRAY[rag.document_id('docs', 'd2')], %s)", [kind])
         run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => ARRAY[%s])", [kind])
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
     run(

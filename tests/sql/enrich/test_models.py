@@ -262,7 +262,9 @@ def test_contexts_are_used_again_until_the_document_changes(
     first = len(llm.calls)
     assert first == len(contexts(connection)) > 2
     docs.add({"uri": "a", "content": LETTER, "metadata": {"new": 1}})
-    connection.execute("SELECT rag._queue_job(1, document_id, 'context') FROM rag.documents")
+    connection.execute(
+        "SELECT rag._queue_jobs(1, ARRAY[document_id], 'context') FROM rag.documents"
+    )
     work(rag, llm)
     assert len(llm.calls) == first
     docs.add({"uri": "a", "content": LETTER + " Written at night."})
