@@ -1,4 +1,4 @@
-"""Statements about earlier versions of documents, logged answers, and erasure."""
+"""Statements about logged answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rag_pg.db.connection import Statements
 
 
 class History(Statements):
-    """What was: texts, answers; and what must be no more."""
+    """Answers: logged."""
 
     def log_answer(
         self, collection: str, answer_id: UUID, question: str, answer: Mapping[str, Any]

@@ -10,7 +10,7 @@ from rag_pg.types import ServiceKey, UsedKey
 
 
 class ServiceKeys(Statements):
-    """Keys: made, listed, revoked, used."""
+    """Keys: made, listed, used."""
 
     def make_service_key(
         self,
