@@ -10,6 +10,7 @@ from itertools import pairwise
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.figures import foreign_figures
 from rag_pg.answer.head import find_names
+from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.question_kind import find_lacking_value
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
@@ -21,6 +22,8 @@ MOST = 3  # words for what is asked of a row
 NEAR = 0.3  # of a word and a row that has it under another name
 NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
 _NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
+_PRICE = {*words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")}
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
@@ -114,11 +117,25 @@ def _other_row(question: str, best: Candidate, unknown: Collection[str], near: N
     keys = [row[0] for row in rows if row[0]]
     if len(keys) < 2 or any(names_cell(question, key) for key in keys):
         return ""
+    for asked, _ in Identifiers.of(question).forms:  # size 15
+        name, _, number = asked.partition(" ")
+        for column, cells in zip(names, zip(*rows, strict=True), strict=True):
+            if any(same_word(name.lower(), word) for word in words(column)) and _all_others(
+                number, cells
+            ):
+                return f"the table has no row with {column} {number}"
     for word, kind in pairwise(content_words(question)):
         is_kind = kind in words(names[0]) or any(same_word(kind, w) for w in words(names[0]))
         if is_kind and word in unknown and near(word, keys) < NEAR:
             return f"the table by “{names[0]}” has no row “{word}”"
     return ""
+
+
+def _all_others(number: str, cells: Sequence[str]) -> bool:
+    """Whether each cell of a column is one number alone, and none the given one."""
+    return bool(number) and all(
+        cell.strip().isdigit() and int(cell) != int(number) for cell in cells
+    )
 
 
 def _table(best: Candidate) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -143,6 +160,8 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     asked = [word for word in content_words(question) if not is_function_word(word)]
     if any(char.isdigit() for cell in own for char in cell):
         known |= _NUMBER
+    if any(map(_MONEY.search, own)):
+        known |= _PRICE
     rest = [word for word in asked if not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
     columns = {word for name in names for word in words(name)}
