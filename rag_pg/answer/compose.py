@@ -24,6 +24,7 @@ from rag_pg.text import (
     compared_things,
     content_words,
     find_tables,
+    item_mark,
     same_word,
     split_sentences,
     words,
@@ -41,6 +42,8 @@ FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at m
 INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
+NEARLY = 0.6  # of the score of a sentence, that steps have which are shown for it
+_YES_OR_NO = re.compile(r"\W*(?:yes|no|never|always|ja|nein|nie|oui|non|sí|si|no)\b", re.IGNORECASE)
 _BOLD = re.compile(r"(\*\*|__).+\1")
 
 
@@ -297,6 +300,10 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     ):
         position += 1
     page = Page.plain(c.hit.content, c.sentences)
+    if kind == "how_to":
+        position = _first_step(c, page, position)
+    elif position < last and len(words(c.shown[position])) == 1 and _goes_on(c, position):
+        position += 1  # Gladly.
     leads = kind != "how_to" and c.shown[position].endswith(OPEN)
     block = page.block(position + leads)
     if block is None or block.first != position + leads or (block.what == "items" and not leads):
@@ -309,6 +316,30 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         key=lambda n: (len(has[n] - has[0]), len(has[n]), c.scores[own[n]], -n),
     )
     return own[best] if not leads or has[best] - has[0] else position
+
+
+def _goes_on(c: Candidate, position: int) -> bool:
+    """Whether a sentence that is neither a yes nor a no has the next one in its paragraph."""
+    gap = c.hit.content[c.sentences[position].stop : c.sentences[position + 1].start]
+    is_prose = {s.kind for s in c.sentences[position : position + 2]} == {"prose"}
+    return is_prose and "\n" not in gap and not _YES_OR_NO.match(c.shown[position])
+
+
+def _first_step(c: Candidate, page: Page, position: int) -> int:
+    """Return where the steps begin that stand under the heading of a sentence, where they say what
+    is asked nearly as well as it; else the sentence."""
+    steps = [
+        block
+        for block in page.blocks
+        if block.what == "items"
+        and len(block.starts) > 1
+        and c.headings_above[block.first] == c.headings_above[position]
+        and (item_mark(page.text[: c.sentences[block.first].start]) or "").strip()[:1].isdigit()
+    ]
+    if len(steps) != 1 or steps[0].first <= position < steps[0].last:
+        return position
+    best = max(c.scores[steps[0].first : steps[0].last])
+    return steps[0].first if best >= NEARLY * c.scores[position] else position
 
 
 def _count_rows(

@@ -23,7 +23,9 @@ NEAR = 0.3  # of a word and a row that has it under another name
 NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
 _NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
 _MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
-_PRICE = {*words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")}
+_PRICE = {
+    *words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")
+}
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22

@@ -29,6 +29,7 @@ from rag_pg.text import (
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
 SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
 LABEL = 7  # level of a section that begins with a line in bold or in capitals
+NOTE = 40  # characters of a note to a table
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
@@ -207,8 +208,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     more. A short section takes in its subsections.
 
     Args:
-        lead: begin with the paragraph of the best sentence, or with the list or table that stands
-            directly above it.
+        lead: begin with the paragraph of the best sentence, or with the list that stands directly
+            above it.
     """
     best = positions[0]
     section = page.section(best)
@@ -219,7 +220,7 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     if page.sections[section].heading and _length(page, range(first, begin)) <= limit * SHORT_LEAD:
         begin = first
     above = page.block(begin - 1) if lead and begin > first else None
-    if above and above.first >= first and above.last == begin:
+    if above and above.what == "items" and above.first >= first and above.last == begin:
         whole = _length(page, range(above.first, best + 1))
         begin = above.first if whole <= limit * 0.75 else begin
     start = begin if _length(page, range(begin, best + 1)) <= limit * 0.75 else best
@@ -233,7 +234,7 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     stop = max(
         stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop)))
     )
-    while stop < last:
+    while stop < last and (page.sentences[best].kind != "row" or _is_note(page, stop)):
         end = _together(page, stop, last, len(page.text) * 2)  # a list whole, or not at all
         if _length(page, range(start, end)) > limit:
             break
@@ -245,6 +246,16 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     while stop - 1 > best and page.sentences[stop - 1].text.rstrip("*_` ").endswith((*OPEN, ",")):
         stop -= 1
     return range(start, stop)
+
+
+def _is_note(page: Page, position: int) -> bool:
+    """Whether a sentence is a note to the table above it ("Euros a month before tax."); what else
+    stands there speaks of something else."""
+    text = page.sentences[position].text
+    is_short = len(text) <= NOTE and not any(map(str.isdigit, text))
+    return page.sentences[position].kind == "row" or (
+        page.sentences[position - 1].kind == "row" and is_short
+    )
 
 
 def following_code(page: Page, section: int, question: str) -> int | None:

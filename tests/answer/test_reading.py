@@ -93,14 +93,14 @@ def test_a_further_source_ends_with_its_item() -> None:
     assert [c.quote for c in got.citations][1:] in ([], ["Pandas eat bamboo shoots"])
 
 
-def test_a_table_stands_before_what_is_said_of_it() -> None:
-    page = (
-        "Coffee is sold.\n\n| Size | Price |\n| --- | --- |\n| big | 4 |\n\nThe cups are returned."
-    )
+def test_what_stands_beside_a_table_is_shown_without_it_and_it_without_that() -> None:
+    table = "| Size | Price |\n| --- | --- |\n| big | 4 |"
+    page = f"Coffee is sold.\n\n{table}\n\nThe cups are returned to the machine in the hall."
     got = ask("Where are the cups returned?", page)
-    assert got.text == (
-        "| Size | Price |\n| --- | --- |\n| big | 4 |\n\n**The cups are returned.** [1]"
-    )
+    assert got.text == "**The cups are returned to the machine in the hall.** [1]"
+    assert "cups" not in ask("What does a big coffee cost?", page).text
+    noted = f"{table}\n\nEuros a cup."
+    assert ask("What does a big one cost?", noted).text.endswith("[1] |\n\nEuros a cup.")
 
 
 def test_a_section_is_shown_from_its_heading_where_little_stands_before_the_answer() -> None:
