@@ -12,7 +12,7 @@ import numpy as np
 from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, without_operation
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
-from rag_pg.answer.freshness import is_restated, other_figures, source_date
+from rag_pg.answer.freshness import are_editions, is_restated, names_day, other_figures, source_date
 from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
@@ -133,11 +133,24 @@ def _newer(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | 
         for position, against in enumerate(other.sentences)
         if other_figures(c.hit, sentence, other.hit, against.text)
         or is_restated(c.hit, sentence, other.hit, against.text)
+        or (position == other.best and _says_as_much(other, c, at))
     ]
     if not newer:
         return None
     _, n, position = max(newer)
     return ranked[-n], position
+
+
+def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:
+    """Whether the best sentence of another edition of a document answers as well as a sentence of
+    it: it has all of the question's words that it has or, but for reports of single days, stands
+    under the same heading."""
+    if not are_editions(c.hit, edition.hit) or edition.evidence < c.evidence - FURTHER_LESS:
+        return False
+    heading = "" if names_day(c.hit.title) else c.headings_above[at]
+    return edition.words_found >= c.words_found or (
+        heading != "" and heading == edition.headings_above[edition.best]
+    )
 
 
 def _is_older(c: Candidate, first: Candidate, cited: Sequence[int]) -> bool:
@@ -147,7 +160,8 @@ def _is_older(c: Candidate, first: Candidate, cited: Sequence[int]) -> bool:
     return bool(day and other and other < day) and any(
         other_figures(first.hit, sentence, c.hit, s.text)
         or is_restated(c.hit, s.text, first.hit, sentence)
-        for s in c.sentences
+        or (n == c.best and are_editions(first.hit, c.hit))
+        for n, s in enumerate(c.sentences)
     )
 
 

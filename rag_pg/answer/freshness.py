@@ -126,13 +126,20 @@ def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
 
 
 def _least(one: Hit | Citation, other: Hit | Citation) -> int:
-    return LEAST_OF_EDITIONS if _are_editions(one, other) else LEAST_WORDS
+    return LEAST_OF_EDITIONS if are_editions(one, other) else LEAST_WORDS
 
 
-def _are_editions(one: Hit | Citation, other: Hit | Citation) -> bool:
+def are_editions(one: Hit | Citation, other: Hit | Citation) -> bool:
     """Whether two documents have one title, but for its figures."""
     mine, theirs = (re.sub(r"[\W\d_]+", " ", _FIGURE.sub(" ", h.title)) for h in (one, other))
     return mine.casefold() == theirs.casefold() and mine.strip() != ""
+
+
+def names_day(title: str) -> bool:
+    """Whether a title has a day (of a meeting): 11 February 2026, 2026-02-11."""
+    return any(match[3] for match in _IN_A_NAME.finditer(title)) or any(
+        " " in figure for figure in _FIGURE.findall(title)
+    )
 
 
 def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
@@ -141,7 +148,7 @@ def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     first, again = (set(content_words(_FIGURE.sub(" ", text))) for text in (sentence, against))
     return (
         one.document_id != other.document_id
-        and _are_editions(one, other)
+        and are_editions(one, other)
         and len(first) >= LEAST_WORDS
         and len(first & again) >= ALIKE * len(first)
     )
