@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from rag_pg.answer.figures import is_number
 from rag_pg.answer.measures import amounts_of, foreign_measures, is_unit
 from rag_pg.answer.negation import contradicts
+from rag_pg.answer.passage import headings_above
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
@@ -67,8 +68,10 @@ def find_support(
     """
     asked = _asked(claim, sources)
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
-    if claim.lstrip().startswith("|"):
-        sources = [(text, f"{above} {_tables(text)}") for text, above in sources]
+    sources = [
+        (text, " ".join([above, *_beside(claim, text, best)]))
+        for best, (text, above) in zip(ranked, sources, strict=True)
+    ]
     shares = [
         _share(asked, " ".join([above, *(s.text for s in best)]))
         for best, (_, above) in zip(ranked, sources, strict=True)
@@ -89,7 +92,9 @@ def find_support(
         Support(
             quote=_quote(passage, best[0]) if best and (share or meaning) else "",
             words=share,
-            is_supported=_judge(claim, asked, best, above, share, meaning, told and can_tell),
+            is_supported=_judge(
+                claim, asked, best, above, share, meaning, told and can_tell, passage
+            ),
         )
         for best, share, meaning, (passage, above), can_tell in zip(
             ranked, shares, near, sources, alike, strict=True
@@ -115,9 +120,10 @@ def _judge(
     share: float,
     meaning: float | None,
     told: bool,
+    whole: str,
 ) -> bool | None:
     passage = " ".join([above, *(s.text for s in best)])
-    if foreign_measures(claim, passage) or (best and contradicts(claim, best[0].text)):
+    if foreign_measures(claim, passage, whole=whole) or (best and contradicts(claim, best[0].text)):
         return False
     if len(asked) < LEAST_WORDS:  # it says too little
         return True if share == 1 and asked else None
@@ -127,18 +133,21 @@ def _judge(
 
 
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
-    """Return the sentences of a passage that have most of a claim's words and figures, rows of
-    tables with the names of their columns."""
+    """Return the sentences of a passage that have most of a claim's words and figures, under their
+    headings, rows of tables with the names of their columns."""
     sentences = split_sentences(passage)
     for table in find_tables(passage, sentences):
         for number, at in enumerate(table.rows):
             sentences[at] = replace(sentences[at], text=table.row(number))
+    headings = headings_above(passage, sentences)
+    above = {s.start: heading for s, heading in zip(sentences, headings, strict=True)}
     figures = [*amounts_of(claim)]
 
     def score(sentence: Sentence) -> float:
-        has = amounts_of(sentence.text)
+        text = f"{above[sentence.start]}: {sentence.text}"
+        has = amounts_of(text)
         of_figures = sum(one in has for one in figures) / len(figures) if figures else 0.0
-        return _share(asked, sentence.text) + FIGURES * of_figures
+        return _share(asked, text) + FIGURES * of_figures
 
     ranked = sorted(sentences, key=lambda s: (-score(s), s.start))
     chosen = ranked[:1]
@@ -155,10 +164,15 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     return chosen
 
 
-def _tables(passage: str) -> str:
-    """The rows of a passage's tables, of several of which a row of an answer may have cells."""
+def _beside(claim: str, passage: str, best: Sequence[Sentence]) -> list[str]:
+    """The headings of a passage above its best sentences; for a claim that is a row of a table all
+    rows, for it may have cells of several."""
     sentences = split_sentences(passage)
-    return "\n".join(s.text for s in sentences if s.kind == "row")
+    chosen = {sentence.start for sentence in best}
+    found = zip(sentences, headings_above(passage, sentences), strict=True)
+    headings = dict.fromkeys(heading for s, heading in found if s.start in chosen)
+    is_row = claim.lstrip().startswith("|")
+    return [*headings, *(s.text for s in sentences if is_row and s.kind == "row")]
 
 
 def _is_one_language(claim: str, passage: str) -> bool:

@@ -3,6 +3,7 @@ obligation, or what belongs to the other of two parallel things."""
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -33,6 +34,7 @@ morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags
 """  # noqa: E501
 _SPAN = re.compile(r"(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(?:\w\w\s)?(\w{3,})")
 _BUT = re.compile(r"(?i)\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+")
+_ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
 _MUST = re.compile(
     r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
@@ -62,7 +64,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _GIVEN = re.compile(
-    r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?(\w+)"
+    r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
 )
 _MOST = 0.75  # of the words of what is said of another thing
 _LEFT_OUT = PRONOUNS | {*words("only nur seulement solo also auch aussi")}
@@ -144,12 +146,17 @@ def _dates_otherwise(claim: str, sentence: str) -> bool:
 
 @lru_cache(1024)
 def _dates(text: str) -> frozenset[tuple[int, int]]:
-    found = set()
+    found, text = set(), _named(text)
     for word in words(text):
         written = _AMBIGUOUS.get(word)
         if word in _DATES and (written is None or (written and re.search(rf"\b{written}\b", text))):
             found.add(_DATES[word])
     return frozenset(found)
+
+
+def _named(text: str) -> str:
+    """A text with the months of its dates in figures by their names: 2025-02-11."""
+    return _ISO.sub(lambda match: f"{match[0]} {calendar.month_name[int(match[1])]}", text)
 
 
 def _within(text: str) -> set[tuple[int, int]]:

@@ -34,6 +34,7 @@ _DIFFER = re.compile(
     r"|menos|más|diferencia)\b",
     re.IGNORECASE,
 )
+_HALF = re.compile(r"\b(?:half|hälfte|halbe[nrs]?|moitié|mitad)\b", re.IGNORECASE)
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
@@ -77,24 +78,27 @@ _UNITS = _read_units()
 Quantity = tuple[Decimal, int, Decimal, str]
 
 
-def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
+def foreign_measures(claim: str, source: str, results: str = "", whole: str = "") -> list[str]:
     """Return the numbers of a claim that a source does not have (see `foreign_figures`), and those
     that it has of another unit alone: 20 hours for 20 minutes.
 
     What is the same when it is converted (2 weeks, 14 days) is none, nor is the sum of others of
     the claim. Units of one dimension that cannot be converted (euros, dollars) differ. A small
     number in a word counts what a source lists, but not with a unit.
+
+    Args:
+        whole: the text that the source is a part of, whose figures may be reckoned with.
     """
     mine, there = [*_quantities(claim)], [*_quantities(source)]
     known = [*there, *_rates(source)]
-    known += [("", whole) for _, whole in _compounds(source, there)]
+    known += [("", one) for _, one in _compounds(source, there)]
 
     def is_there(quantity: Quantity) -> bool:
         return any(_is_same(one, quantity) for _, one in known)
 
     same = {written for written, one in mine if is_there(one)}
-    for parts, whole in _compounds(claim, mine):
-        if is_there(whole):
+    for parts, together in _compounds(claim, mine):
+        if is_there(together):
             same |= parts
     converted = {written.split()[0] for written in same}
     given, figures = figures_of(results), figures_of(source)
@@ -106,7 +110,7 @@ def foreign_measures(claim: str, source: str, results: str = "") -> list[str]:
         is_new = not results and value not in figures
         if (others or is_new) and written not in same and value not in given:
             wrong.append(written)
-    computed = _computed(claim, source, figures) if wrong else ()
+    computed = _computed(claim, f"{source}\n{whole}", figures | figures_of(whole)) if wrong else ()
     return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
 
 
@@ -122,10 +126,14 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
     """The numbers of a claim that are the sum of others in it which a source has, a number of the
     source and unit as often as another in it says, or the difference of two of one unit there."""
     counted = counted_figures(claim)[:_MOST]
-    known = [(value, unit) for _, value, unit in counted_figures(source)][:_MOST]
+    units = {unit for _, _, unit in counted if unit}
+    told = counted_figures(source)
+    known = [*dict.fromkeys((value, unit) for _, value, unit in told if unit in units)][:_MOST]
     pairs = [(a, b) for (a, one), (b, other) in combinations(known, 2) if one == other]
     computed = {abs(a - b) for a, b in pairs} if _DIFFER.search(claim) else set()
-    computed |= {of * part for of, _ in known for part in figures if 0 < part < 1}
+    shares = {part for part in figures if 0 < part < 1} | _halves(claim, source)
+    shares |= {part / 100 for _, part, unit in told if unit == "%"}
+    computed |= {of * part for of, _ in known for share in shares for part in (share, 1 - share)}
     found: set[str] = set()
     for written, value, unit in counted:
         others = [(w, v) for w, v, _ in counted if w != written]
@@ -138,6 +146,10 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
         ):
             found |= {written, *times}
     return found
+
+
+def _halves(claim: str, source: str) -> set[Decimal]:
+    return {Decimal("0.5")} if _HALF.search(claim) and _HALF.search(source) else set()
 
 
 def is_unit(word: str) -> bool:

@@ -11,6 +11,7 @@ from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import swaps
+from rag_pg.answer.passage import headings_above
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
@@ -118,7 +119,8 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         )
         parts = words(token)
         is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
-        if is_name and parts and not any(_has(known, part) for part in parts):
+        is_short = token.isupper() and any(word.startswith(token.casefold()) for word in known)
+        if is_name and parts and not is_short and not any(_has(known, part) for part in parts):
             found.append(token)
     return found
 
@@ -143,10 +145,11 @@ def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
     found: list[tuple[float, str, str]] = []
     for source in sources:
         before = ""
-        for sentence in split_sentences(source):
+        sentences = split_sentences(source)
+        for sentence, heading in zip(sentences, headings_above(source, sentences), strict=True):
             missing = [word for word in stated if not has_word(sentence.text, word)]
             alone = len(stated) - len(missing)
-            more = sum(has_word(before, word) for word in missing)
+            more = sum(has_word(f"{heading} {before}", word) for word in missing)
             found.append(((alone + more / 2) / max(1, len(stated)), sentence.text, before))
             before = sentence.text
     most = max((share for share, _, _ in found), default=0.0)
