@@ -42,6 +42,12 @@ _MUST = re.compile(
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(r"\b(?:always|immer|toujours|siempre)\s+(\w+)", re.IGNORECASE)
+_OPTIONAL = re.compile(
+    r"\b(?:not|n['’]t|nicht|pas|no)\s+(?:compulsory|mandatory|obligatory|required|necessary|needed"
+    r"|obligatorisch|vorgeschrieben|nötig|obligatoire|nécessaire|obligatorio)"
+    r"|\b(?:optional|voluntary|freiwillig|facultatif|facultative)\b",
+    re.IGNORECASE,
+)
 _WILL = re.compile(r"\b(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?(\w+)", re.IGNORECASE)
 _DONE = re.compile(
     r"\b(?:was|were|has|have|had|wurden?|hat|haben)\s+(?:been\s+|already\s+|bereits\s+)*(\w+)",
@@ -92,6 +98,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _dates_otherwise(claim, sentence)
         or _widens(claim, sentence)
         or _demands_more(claim, sentence)
+        or _frees(claim, sentence)
         or _is_done_already(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
@@ -179,6 +186,12 @@ def _demands_more(claim: str, sentence: str) -> bool:
         and not any(same_word(verb, other) for other in (*must, *always))
         for verb in words(" ".join(demanded))
     )
+
+
+def _frees(claim: str, sentence: str) -> bool:
+    """Not compulsory for must."""
+    free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
+    return bool(free and _MUST.search(sentence)) and not is_negated(sentence)
 
 
 def _is_done_already(claim: str, sentence: str) -> bool:

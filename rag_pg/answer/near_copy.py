@@ -21,7 +21,7 @@ _IF = re.compile(
     r"(?<!as )\b(?:if|unless|when"
     r"|provided|(?:as|so) long as|except|once(?! (?:an?|per|every|in|or)\b)|quand|lorsque|cuando"
     r"|wenn|falls|sofern|solange|es sei denn|außer|vorausgesetzt|sauf|à condition|à moins|tant que"
-    r"|s['’]il|si"
+    r"|s['’]il|only (?:with|after|by|for|from|at|on|in)|nur (?:mit|nach|bei|für|an|auf|in)|si"
     r"|siempre que|a menos que|salvo|excepto|previ[oa])\b",
     re.IGNORECASE,
 )
@@ -37,6 +37,7 @@ _PART = re.compile(  # what can be added to a sentence
     re.IGNORECASE,
 )
 _REST = 0.8  # of the words of the other parts, that the sources have
+_YES = re.compile(r"^\W*(?:yes|no|ja|nein|oui|non|sí)\b\W*", re.IGNORECASE)
 _RELATIVE = re.compile(r"\b(?:that|which|who|qui|que)\s+\w+\s*$", re.IGNORECASE)  # tells which
 _NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
 _BEFORE = frozenset(
@@ -61,7 +62,8 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
         return False
     if not main.strip():
         condition, _, main = condition.partition(",")
-    spoken, needed, mine = _told(main), _told(condition), _told(claim)
+    spoken, needed = _told(main), _told(condition)
+    mine = _told(_YES.sub("", claim))
     under = [told for clause in CLAUSE.split(main) if (told := _told(clause))][-1:]
     return bool(
         needed
@@ -99,16 +101,22 @@ def _new(part: str) -> list[str]:
     ]
 
 
-def puts_another(claim: str, sentence: str, known: Collection[str], question: str) -> bool:
+def puts_another(
+    claim: str, sentence: str, before: str, known: Collection[str], question: str
+) -> bool:
     """Whether a claim is a copy of a sentence, or of a clause of it, but for a thing in the place
-    of another: one that the sources speak of too, or a word that is no common one."""
+    of another: one that the sources speak of too, or a word that is no common one.
+
+    Args:
+        before: the sentence before, whose thing the sentence may name otherwise ("The device …").
+    """
     return any(
-        _is_replaced(claim, part, known, question)
+        _is_replaced(claim, part, before, known, question)
         for part in dict.fromkeys([sentence, *CLAUSE.split(sentence)])
     )
 
 
-def _is_replaced(claim: str, part: str, known: Collection[str], question: str) -> bool:
+def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
     mine, there = words(claim), words(part)
     start = _common(mine, there)
     end = _common(mine[start:][::-1], there[start:][::-1])
@@ -123,6 +131,8 @@ def _is_replaced(claim: str, part: str, known: Collection[str], question: str) -
         return True
     asked = words(question)
     is_thing = _is_thing(mine, start, len(one)) or not any(map(is_common, (*one, *other)))
+    if start == 1 and mine[0] in _ARTICLES and not any(is_known(w, words(before)) for w in one):
+        is_thing = all(is_known(word, known) for word in one)
     return is_thing and all(
         not is_known(w, asked) and (is_known(w, known) or not is_common(w)) for w in one
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rag_pg.text import is_function_word, same_word, words
 
@@ -14,6 +15,15 @@ _MODALS = frozenset(
     words("peut peuvent doit doivent kann können darf dürfen muss müssen puede pueden debe deben")
 )
 _THEN = frozenset(words("then afterwards dann danach ensuite puis luego después"))
+_SEQUENCE = re.compile(
+    r"\b(?:first(?=\s*(?:[,;.:]|$)|\s+(?:\w+\s+)?(?:the|an?)\b)|then|afterwards|finally|zuerst|dann|danach|zuletzt|d['’]abord|ensuite|puis|enfin"
+    r"|primero|luego|después)\b",
+    re.IGNORECASE,
+)
+_STEP = re.compile(
+    r"[,;.]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+|\s+(?=(?:then|ensuite|puis)\b)",
+    re.IGNORECASE,
+)
 _CASES = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
@@ -63,6 +73,33 @@ def swaps(claim: str, sentence: str) -> bool:
                 if _are_exchanged(mine, there, start, begin, length):
                     return True
     return False
+
+
+def misorders(claim: str, sentence: str) -> bool:
+    """Whether a claim has two steps in the other order than a sentence: "Knead, then add flour"
+    where the flour is added first."""
+    if not (_SEQUENCE.search(claim) and _SEQUENCE.search(sentence)):
+        return False
+    steps = [_step(part) for part in _STEP.split(sentence)]
+    positions = [
+        position for part in _STEP.split(claim) if (position := _position(_step(part), steps)) >= 0
+    ]
+    return any(later < earlier for earlier, later in pairwise(positions))
+
+
+def _step(text: str) -> list[str]:
+    return [
+        w for w in words(_SEQUENCE.sub(" ", text)) if not is_function_word(w) and w not in _THEN
+    ]
+
+
+def _position(step: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
+    """Which of some steps has most of the words of a step; -1: none, or two of them have."""
+    shares = [sum(any(same_word(a, b) for b in own) for a in step) for own in steps]
+    most = max(shares, default=0)
+    return (
+        shares.index(most) if step and most * 5 > len(step) * 3 and shares.count(most) == 1 else -1
+    )
 
 
 def _are_exchanged(

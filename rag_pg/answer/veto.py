@@ -10,7 +10,7 @@ from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
-from rag_pg.answer.order import swaps
+from rag_pg.answer.order import misorders, swaps
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
@@ -66,8 +66,9 @@ def find_veto(
         (not results and is_measured_otherwise(claim, sentence))
         or is_exchanged(claim, sentence)
         or swaps(claim, sentence)
+        or misorders(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
-        or puts_another(claim, sentence, known, question)
+        or puts_another(claim, sentence, before, known, question)
         for sentence, before in near
     )
     if not results:
