@@ -111,6 +111,31 @@ Circle: application, Evaluation.
 SELECT * FROM rag.list_gates()$$;
 
 
+CREATE OR REPLACE FUNCTION rag._latest_answers(set_name text, of_collection text)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _set integer := (rag._require_eval_set(set_name)).set_id;
+    _version bigint := rag.collection_version(of_collection);
+    _corpus text := rag._corpus_fingerprint(of_collection);
+BEGIN
+    RETURN (
+        SELECT max(r.run_id) FROM rag.eval_runs AS r
+        WHERE r.set_id = _set AND r.collection = of_collection AND r.kind = 'ask'
+            AND r.collection_version = _version AND r.corpus_fingerprint = _corpus
+            AND r.set_fingerprint = rag._set_fingerprint(_set) AND r.code_version = rag.version()
+            AND NOT r.settings ?| '{chunking,model,contexts}');  -- made on a copy
+END
+$$;
+
+COMMENT ON FUNCTION rag._latest_answers IS
+$$The latest run of answers that is of the collection as it is, of the same documents, questions and
+release, whatever it failed on, and also while it goes on; NULL without one.
+Circle: client.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.list_gate_checks(collection text DEFAULT NULL,
     result_limit integer DEFAULT 100)
 RETURNS TABLE (check_id bigint, collection_name text, action text, outcome text, details jsonb,

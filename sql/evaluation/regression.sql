@@ -414,9 +414,13 @@ BEGIN
     END IF;
     PERFORM rag._require_measured(_unmeasured, format('run %s against %s', _run.run_id,
         _baseline.run_id));
-    IF jsonb_path_exists(_details,
-        '$[*] ? (@.passed == true && @.category == null && @.detectable == null)') THEN
-        PERFORM rag._require_whole_run(_run, true);  -- failures of so few fail no test
+    IF _run.run_id = _baseline.run_id THEN
+        RAISE EXCEPTION 'run % is the baseline itself', _run.run_id USING ERRCODE = 'RG007',
+        HINT = format('run the set again: rag-pg eval run %s %s --kind %s', _set, _run.collection,
+            _run.kind);
+    END IF;
+    IF jsonb_path_exists(_details, '$[*] ? (@.passed == true && @.category == null)') THEN
+        PERFORM rag._require_whole_run(_run, true);
     END IF;
     PERFORM rag._record_gate_check(_id, format('run %s against %s', _run.run_id,
         _baseline.run_id), CASE WHEN jsonb_path_exists(_details, '$[*] ? (@.passed == false)')
@@ -439,8 +443,8 @@ of). The result is recorded. baseline_run NULL: the one of rag.set_eval_baseline
 questions and for each category, see rag.test_regression; worst: the questions that lost most.
 
 A question that the run failed on counts as 0. Error RG007 where the two are of different documents
-or questions: the baseline has to be measured anew; where a question of the set was not asked, or
-the baseline failed on one, or the run did and the questions are too few to show a loss; and where
-no question of both has the metric of a gate. Error RG002 without a gate or a baseline.
+or questions: the baseline has to be measured anew; where they are one run; where a question of the
+set was not asked, or the baseline failed on one, or the run did and a gate would pass all the same;
+and where no question of both has the metric of a gate. Error RG002 without a gate or a baseline.
 Circle: application, Evaluation.
 SELECT * FROM rag.check_gates(4, 3)$$;

@@ -250,6 +250,7 @@ AS $$
 DECLARE
     named_questions CONSTANT integer := 5;
     _missing text[] := rag._missing_queries(of_run);
+    _first_error text;
     _what text := 'has no result of';
     _all bigint := (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = of_run.set_id);
 BEGIN
@@ -263,14 +264,18 @@ BEGIN
     IF _missing = '{}' AND without_errors THEN
         _what := 'failed on';
         _missing := ARRAY(
-            SELECT e.query_id || ': ' || left(e.error, 60) FROM rag.eval_results AS e
+            SELECT e.query_id FROM rag.eval_results AS e
             WHERE e.run_id = of_run.run_id AND e.error IS NOT NULL
             ORDER BY e.query_id COLLATE "C");
+        _first_error := (
+            SELECT e.error FROM rag.eval_results AS e
+            WHERE e.run_id = of_run.run_id AND e.query_id = _missing[1]);
     END IF;
     IF _missing <> '{}' THEN
         RAISE EXCEPTION 'run % % % of % questions: %', of_run.run_id, _what, cardinality(_missing),
             _all, array_to_string(_missing[:named_questions], ', ')
             || CASE WHEN cardinality(_missing) > named_questions THEN ', ...' ELSE '' END
+            || coalesce(': ' || _first_error, '')
         USING ERRCODE = 'RG007', HINT = 'run the set again; a question that can never be asked is '
             'taken out by rag.delete_eval_queries';
     END IF;
@@ -279,8 +284,8 @@ $$;
 
 COMMENT ON FUNCTION rag._require_whole_run IS
 $$Error RG007 for a run that goes on, or that names the questions of which it has no result, and
-with without_errors those that it failed on. Where the set was changed since, nothing is known of
-the first.$$;
+with without_errors those that it failed on, with the first error. Where the set was changed since,
+nothing is known of the first.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.finish_eval_run(run_id bigint, notes text[] DEFAULT '{}')

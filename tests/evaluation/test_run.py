@@ -99,7 +99,7 @@ def test_what_a_provider_left_out_is_a_question_that_failed(
     run = docs.evaluation.run("set", kind=kind, **wrong)
     assert run.errors == run.queries == 3
     assert figures(rag, run.run_id)[metric].value == 0
-    with pytest.raises(NotReady, match="failed on 3 of 3 questions: q1: .*503"):
+    with pytest.raises(NotReady, match="failed on 3 of 3 questions: q1, q2, q3: .*503"):
         rag.evaluation.runs.set_baseline(run.run_id)
     embedder.fail = lambda texts: None
     whole = docs.evaluation.run("set", kind=kind, **right)

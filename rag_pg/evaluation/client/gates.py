@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from rag_pg.client import OfCollection, in_thread
-from rag_pg.errors import NotReady
+from rag_pg.errors import NotFound, NotReady
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EqualRun
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
 
@@ -67,12 +66,14 @@ class Gates(OfCollection):
 
         Args:
             run_id: None: the sets are run now, by the options of their gates; of gates of answers
-                the latest run of kind ask is taken that is of the collection as it is.
+                the latest run of kind ask is taken that is of the collection as it is, also one
+                that failed.
             baseline: a run; None: the one of `Rag.evaluation.runs.set_baseline`.
         Returns: each run with what its gates gave.
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
-            questions: it has to be measured anew; questions could not be embedded; none of them has
-            the metric of a gate; or there is no run of answers).
+            questions: it has to be measured anew; it is the run itself; questions could not be
+            embedded, or failed and a gate would pass all the same; none of them has the metric of a
+            gate; or there is no run of answers).
         """
         from rag_pg.ingest import embed_queries
 
@@ -80,7 +81,13 @@ class Gates(OfCollection):
         if run_id is not None:
             return [(run_id, database.check_gates(run_id, baseline))]
         done: dict[tuple[str, int, str], int] = {}
-        for gate in self.list():
+        gates = self.list()
+        if not gates:
+            raise NotFound(
+                f"collection {self._name!r} has no gate: rag-pg call set_gate"
+                f" collection={self._name} set_name=SET"
+            )
+        for gate in gates:
             if gate.kind == "ask":
                 done[gate.eval_set, 0, "ask"] = self._answered(gate)
                 continue
@@ -102,15 +109,15 @@ class Gates(OfCollection):
         )
 
     def _answered(self, gate: Gate) -> int:
-        """The latest run of answers that would be given now. Raises: NotReady."""
-        runs = self._database.rows(
-            EqualRun, "_equal_runs", set_name=gate.eval_set, collection=self._name
+        """The latest run of answers of the collection as it is, also one that failed: `check_gates`
+        says so. Raises: NotReady."""
+        found = self._database.optional(
+            int, "_latest_answers", set_name=gate.eval_set, of_collection=self._name
         )
-        asked = [run.run_id for run in runs if run.kind == "ask"]
-        if not asked:
+        if found is None:
             raise NotReady(
                 f"{gate.metric} of set {gate.eval_set!r} is of answers, and no run of them is of"
-                f" {self._name!r} as it is now, without errors and notes: rag-pg eval run"
-                f" {gate.eval_set} {self._name} --kind ask, or name a run"
+                f" {self._name!r} as it is now: rag-pg eval run {gate.eval_set} {self._name} --kind"
+                " ask, or name a run"
             )
-        return asked[-1]
+        return found

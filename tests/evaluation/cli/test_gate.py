@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import command_line
@@ -14,8 +15,9 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg import GateFailed, InvalidInput, NotReady, Rag
+from rag_pg import GateFailed, InvalidInput, NotFound, NotReady, ProviderUnavailable, Rag
 from rag_pg.client.collection import Collection
+from rag_pg.types import Answer
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 HOSTILE = "<script>alert('x')</script> & \"$\\frac\" \x01 ]]>"
@@ -51,7 +53,10 @@ def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
     given = ("collection=docs", "set_name=faq", "metric=recall", "epsilon=0.01")
     done = cli("call", "set_gate", *given)
     assert done.returncode == 0, done.stderr
-    passed = cli("eval", "gate", "docs", "--run", str(good.run_id))
+    itself = cli("eval", "gate", "docs", "--run", str(good.run_id))
+    assert itself.returncode == 1 and "run 1 is the baseline itself" in itself.stderr
+    same = docs.evaluation.run("faq", vector_weight=0.0)
+    passed = cli("eval", "gate", "docs", "--run", str(same.run_id))
     assert passed.returncode == 0, passed.stderr
     done = cli("eval", "gate", "docs", "--run", str(bad.run_id), "--junit", "gate.xml")
     assert done.returncode == 1
@@ -93,12 +98,47 @@ def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
     done = cli("eval", "gate", "docs")
     assert done.returncode == 1 and "rag-pg eval run faq docs --kind ask" in done.stderr
     asked = docs.evaluation.run("faq", kind="ask", llm="extractive", vector_weight=0)
-    assert not asked.notes
     rag.evaluation.runs.set_baseline(asked.run_id)
+    done = cli("eval", "gate", "docs")
+    assert done.returncode == 1 and "is the baseline itself" in done.stderr
+    docs.evaluation.run("faq", kind="ask", llm="extractive", vector_weight=0)
     done = cli("eval", "gate", "docs")
     assert done.returncode == 0 and "abstention" in done.stdout, done.stderr
     docs.add({"uri": "new", "content": "other"})
     assert cli("eval", "gate", "docs").returncode == 1
+
+
+@pytest.mark.parametrize("failing", [20, 3])
+def test_a_gate_of_answers_is_red_while_the_model_is_down(
+    rag: Rag, docs: Collection, cli: Cli, failing: int
+) -> None:
+    def strategy(question: str, context: Any) -> Answer:
+        if down and int(question.split()[0].removeprefix("word")) < failing:
+            raise ProviderUnavailable("503 the provider is down")
+        return Answer(text="so", found=True)
+
+    docs.evaluation.gates.set("faq", metric="abstention")
+    down = False
+    good = docs.evaluation.run("faq", kind="ask", strategy=strategy)
+    rag.evaluation.runs.set_baseline(good.run_id)
+    down = True
+    lost = docs.evaluation.run("faq", kind="ask", strategy=strategy)
+    assert lost.errors == failing
+    done = cli("eval", "gate", "docs", "--json")
+    assert done.returncode == 1
+    if failing == 20:
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert {(row["run"], row["passed"]) for row in rows} == {(lost.run_id, False)}
+    else:  # too few for a test
+        told = (
+            "failed on 3 of 20 questions: q0, q1, q2: strategy failed: 503 the provider is down; "
+        )
+        assert f"run {lost.run_id} {told}" in " ".join(done.stderr.split())
+
+
+def test_a_collection_without_gates_passes_none(docs: Collection) -> None:
+    with pytest.raises(NotFound, match="collection 'docs' has no gate: rag-pg call set_gate"):
+        docs.evaluation.gates.check()
 
 
 def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str) -> None:

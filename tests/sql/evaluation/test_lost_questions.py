@@ -177,6 +177,31 @@ def test_a_gate_fails_where_the_questions_failed(
     assert {one["missing"] for row in rows for one in row[2]} == {"503 the provider is down"}
 
 
+@pytest.mark.parametrize("kind", ["search", "ask"])
+@pytest.mark.parametrize("failed", [1, 5])
+def test_no_gate_passes_while_questions_failed(
+    connection: Connection, chunks: list[int], kind: str, failed: int
+) -> None:
+    connection.execute("SELECT rag.set_gate('docs', 'set')")
+    base = run(connection, chunks, kind, ["right"] * 36)
+    connection.execute("SELECT rag.set_eval_baseline(%s)", [base])
+    down = run(connection, chunks, kind, ["right"] * (36 - failed) + ["failed"] * failed)
+    told = f"run {down} failed on {failed} of 36 questions: .*q35: 503 the provider is down"
+    with pytest.raises(psycopg.Error, match=told) as error:
+        connection.execute("SELECT * FROM rag.check_gates(%s)", [down])
+    assert error.value.sqlstate == "RG007"
+
+
+def test_no_run_is_tested_against_itself(connection: Connection, chunks: list[int]) -> None:
+    connection.execute("SELECT rag.set_gate('docs', 'set')")
+    base = run(connection, chunks, "search", ["right"] * 36)
+    connection.execute("SELECT rag.set_eval_baseline(%s)", [base])
+    for given in ("%s", "%s, %s"):
+        with pytest.raises(psycopg.Error, match=f"run {base} is the baseline itself") as error:
+            connection.execute(f"SELECT rag.check_gates({given})", [base] * (given.count("%")))
+        assert error.value.sqlstate == "RG007"
+
+
 def test_a_run_that_was_interrupted_is_refused_by_name(
     connection: Connection, chunks: list[int]
 ) -> None:
