@@ -14,6 +14,7 @@ from rag_pg.errors import (
     ModelUnavailable,
     NotFound,
     ProviderAuth,
+    ProviderError,
     RagError,
     SchemaMismatch,
 )
@@ -24,8 +25,8 @@ from rag_pg.types import Answer, EvalQuery, Hits
 BATCH = 100
 # Notes on what a provider left out of that which a run measures (rag_pg.providers.left_out).
 _LEFT_OUT = re.compile("[^:]+ (was skipped: |failed: .+; answered by )", re.S)
-# What is wrong with every question of a run, and not with one of them.
-_OF_THE_RUN = (ProviderAuth, ModelUnavailable, SchemaMismatch, NotFound)
+IN_A_ROW = 5  # questions that fail one after another: what is asked is down, or wrong for all
+_OF_THE_CALL = (InvalidInput, NotFound, SchemaMismatch)  # where all fail by it: it leaves no run
 
 Result = Mapping[str, Any]
 Report = Callable[[int, int], None]
@@ -48,13 +49,14 @@ def run_set(
     A question that fails is recorded with its error, and the others are asked all the same. One
     whose embedder, reranker, helper or model gave no answer is among them, though words, the search
     as it was asked or the documents' own text answered it: a run measures its settings. What a
-    helper answered that is of no use is measured.
+    helper answered that is of no use is measured. Where all fail, or `IN_A_ROW` one after another,
+    the run ends unfinished, with what was recorded.
 
     Args:
         ask: a question to what rag.put_eval_results takes of it, and notes on what was degraded.
         at_once: how many questions are asked side by side.
         progress: called with how many were asked, of how many.
-    Raises: NotFound (no such set), InvalidInput (the set is empty, the first question fails by the
+    Raises: NotFound (no such set), InvalidInput (the set is empty, all questions fail by the
         options), and what stands in the way of every question, such as a key that is refused.
     """
     queries = database.list_eval_queries(set_name)
@@ -66,25 +68,44 @@ def run_set(
     )  # fmt: skip
     notes: Counter[str] = Counter()
     results: list[Result] = []
+    failed: list[RagError] = []  # one after another
     for done, (query, found) in enumerate(_ask_all(queries, ask, at_once), 1):
         if isinstance(found, RagError):
-            if isinstance(found, _OF_THE_RUN) or (done == 1 and isinstance(found, InvalidInput)):
-                database.call("drop_eval_run", run_id=run_id)
-                raise found
+            failed.append(found)
             results.append({"query_id": query.query_id, "error": str(found)})
         else:
             result, remarks = found
             error = next(filter(_LEFT_OUT.match, remarks), None)
+            failed = [] if error is None else [*failed, ProviderError(error)]
             results.append({**result, "query_id": query.query_id, "error": error})
             notes.update(remarks)
-        if len(results) == BATCH or done == len(queries):
+        none_answered = done == len(failed)
+        is_over = len(failed) == min(IN_A_ROW, len(queries)) and (
+            none_answered or done < len(queries)
+        )
+        if is_over and none_answered and isinstance(failed[0], _OF_THE_CALL):
+            database.call("drop_eval_run", run_id=run_id)
+            raise failed[0]
+        if is_over or len(results) == BATCH or done == len(queries):
             database.call("put_eval_results", run_id=run_id, results=results)
             results = []
         if progress is not None:
             progress(done, len(queries))
+        if is_over:
+            raise _ended(failed, run_id, done, len(queries)) from failed[0]
     told = [text if n == 1 else f"{text} ({n} questions)" for text, n in notes.most_common(20)]
     database.call("finish_eval_run", run_id=run_id, notes=told)
     return find_run(database, run_id)
+
+
+def _ended(failed: Sequence[RagError], run_id: int, done: int, total: int) -> RagError:
+    """The error of a run that ends, of a kind that its caller may know."""
+    kinds = (ProviderAuth, ModelUnavailable, ProviderError)
+    kind = next((one for one in kinds if isinstance(failed[0], one)), RagError)
+    return kind(
+        f"{failed[0]}; {len(failed)} questions in a row failed, so run {run_id} ended after {done}"
+        f" of {total}: mend it and run the set again"
+    )
 
 
 def find_run(database: Database, run_id: int) -> EvalRun:

@@ -125,7 +125,7 @@ Holm, Scandinavian Journal of Statistics 1979.
 Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._require_same_set(a bigint, b bigint)
+CREATE OR REPLACE FUNCTION rag._require_comparable(a bigint, b bigint)
 RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -138,11 +138,12 @@ BEGIN
         RAISE EXCEPTION 'runs % and % are of different sets', a, b USING ERRCODE = 'RG004',
         HINT = 'compare runs of one set; rag.list_eval_runs(set) names them';
     END IF;
+    PERFORM rag._require_finished(_a), rag._require_finished(_b);
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_same_set IS
-$$Error RG004 when two runs are of different sets.$$;
+COMMENT ON FUNCTION rag._require_comparable IS
+$$Error RG004 when two runs are of different sets, RG007 where one goes on or was interrupted.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_answer_metric(metric text)
@@ -254,7 +255,8 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM rag._require_same_set(run_a, run_b), rag._check_metrics(ARRAY[compare_queries.metric]);
+    PERFORM rag._require_comparable(run_a, run_b),
+        rag._check_metrics(ARRAY[compare_queries.metric]);
     RETURN QUERY
     SELECT p.query_id, q.question, p.category, p.of_a, p.of_b, p.of_b - p.of_a, p.missing_a,
            p.missing_b
@@ -272,7 +274,7 @@ that rag.query_metrics gives.
 
 missing_a, missing_b: why that run has not the metric: its error, not asked, or not measured; NULL
 where it has it. What is missing counts as 0; for seconds, tokens and cost the question is left
-out.
+out. Error RG007 where a run is not finished.
 Circle: application, Evaluation.
 SELECT * FROM rag.compare_queries(1, 2, 'ndcg')$$;
 
@@ -301,7 +303,7 @@ BEGIN
     END IF;
     PERFORM rag._check_range('permutations', compare_runs.permutations, 100, 1000000),
         rag._check_range('significance', compare_runs.significance, 0, 0.5),
-        rag._adjust_p_values('{}', compare_runs.correction), rag._require_same_set(run_a, run_b),
+        rag._adjust_p_values('{}', compare_runs.correction), rag._require_comparable(run_a, run_b),
         rag._check_metrics(compare_runs.metrics);
     RETURN QUERY
     WITH paired AS MATERIALIZED (
@@ -361,6 +363,7 @@ where so few questions show nothing. wins, ties, losses:
 questions on which b is better, equal, worse (for seconds, tokens and cost, more). detectable: the
 smallest difference that so many questions show with 80 % power at p < 0.05; NULL where all
 differences are equal. metrics: names that
-rag.query_metrics gives. seed: the same one gives the same result.
+rag.query_metrics gives. seed: the same one gives the same result. Error RG007 where a run is not
+finished.
 Circle: application, Evaluation.
 SELECT * FROM rag.compare_runs(1, 2)$$;

@@ -242,6 +242,23 @@ $$The questions of a run's set, as it is now, that the run has no result of, tho
 one (rag._is_beyond).$$;
 
 
+CREATE OR REPLACE FUNCTION rag._require_finished(of_run rag.eval_runs)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF of_run.finished_at IS NULL THEN
+        RAISE EXCEPTION 'run % is not finished', of_run.run_id USING ERRCODE = 'RG007',
+        HINT = 'wait for it, or run the set again';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_finished IS
+$$Error RG007 for a run that goes on, or was interrupted.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._require_whole_run(of_run rag.eval_runs, without_errors boolean)
 RETURNS void
 LANGUAGE plpgsql STABLE
@@ -254,10 +271,7 @@ DECLARE
     _what text := 'has no result of';
     _all bigint := (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = of_run.set_id);
 BEGIN
-    IF of_run.finished_at IS NULL THEN
-        RAISE EXCEPTION 'run % is not finished', of_run.run_id USING ERRCODE = 'RG007',
-        HINT = 'wait for it, or run the set again';
-    END IF;
+    PERFORM rag._require_finished(of_run);
     IF of_run.set_fingerprint <> rag._set_fingerprint(of_run.set_id) THEN
         _missing := '{}';  -- the set had other questions then
     END IF;

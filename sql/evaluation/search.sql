@@ -56,6 +56,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     batch CONSTANT integer := 200;
+    in_a_row CONSTANT integer := 5;
+    _failed integer := 0;
     _set integer := (rag._require_eval_set(set_name)).set_id;
     _key integer := (rag._require_collection(evaluate_search.collection)).collection_id;
     _space rag.spaces := rag._active_space(_key);
@@ -102,7 +104,8 @@ BEGIN
                 evaluate_search.options)) WITH ORDINALITY AS h;
         EXCEPTION WHEN SQLSTATE 'RG004' OR data_exception THEN
             -- What holds for all questions, as a limit out of range, is wrong with the call.
-            IF _query.n = 1 THEN
+            _failed := _failed + 1;
+            IF _failed = _query.n AND _failed = least(in_a_row, _query.m) THEN
                 RAISE;
             END IF;
             _hits := '[]';

@@ -77,8 +77,11 @@ def test_a_search_that_asks_a_model_costs_its_list_price(
         assert cost is None or found["cost"].value == pytest.approx(cost)
 
 
-def refuse(*_: Any) -> Any:
-    raise ProviderError("503 the provider is down")
+def refuse(*given: Any) -> Any:
+    """Answer one question of three alone."""
+    if "gold" not in str(given):
+        raise ProviderError("503 the provider is down")
+    return "no JSON" if isinstance(given[0], Call) else None
 
 
 @pytest.mark.parametrize("down", ["embedder", "reranker", "helper", "model"])
@@ -97,16 +100,16 @@ def test_what_a_provider_left_out_is_a_question_that_failed(
     if down == "embedder":
         embedder.fail = refuse
     run = docs.evaluation.run("set", kind=kind, **wrong)
-    assert run.errors == run.queries == 3
+    assert (run.errors, run.queries) == (2, 3)
     assert figures(rag, run.run_id)[metric].value == 0
-    with pytest.raises(NotReady, match="failed on 3 of 3 questions: q1, q2, q3: .*503"):
+    with pytest.raises(NotReady, match="failed on 2 of 3 questions: q1, q2: .*503"):
         rag.evaluation.runs.set_baseline(run.run_id)
     embedder.fail = lambda texts: None
     whole = docs.evaluation.run("set", kind=kind, **right)
     assert whole.errors == 0
     rag.evaluation.runs.set_baseline(whole.run_id)
     docs.evaluation.gates.set("set", metric=metric)
-    with pytest.raises(NotReady, match="failed on 3 of 3 questions"):
+    with pytest.raises(NotReady, match="failed on 2 of 3 questions"):
         docs.evaluation.gates.check(run.run_id)  # two questions cannot fail a test
 
 
@@ -191,17 +194,73 @@ def test_a_question_that_fails_is_recorded_and_the_others_are_asked(
     assert figures(rag, run.run_id)["errors"].value == 1
 
 
-def test_what_is_wrong_with_the_call_leaves_no_run(rag: Rag, docs: Collection) -> None:
-    def refused(question: str, context: Any) -> Answer:
+def put_more(rag: Rag, count: int = 12) -> None:
+    rag.evaluation.sets.put(
+        "more", [{"id": f"q{n:02}", "question": f"Is it {n}?"} for n in range(count)]
+    )
+
+
+@pytest.mark.parametrize(("good", "asked"), [(0, 5), (3, 8)])
+def test_a_run_ends_where_question_after_question_fails_and_keeps_what_was_done(
+    rag: Rag, docs: Collection, good: int, asked: int
+) -> None:
+    seen: list[str] = []
+
+    def strategy(question: str, context: Any) -> Answer:
+        seen.append(question)
+        if len(seen) > good:
+            raise ProviderAuth("the key is refused")
+        return Answer(text="so", found=True)
+
+    put_more(rag)
+    told = f"the key is refused; 5 questions in a row .* run 1 ended after {asked} of 12"
+    with pytest.raises(ProviderAuth, match=told):
+        docs.evaluation.run("more", kind="ask", strategy=strategy)
+    (run,) = rag.evaluation.runs.list()
+    assert (len(seen), run.queries, run.errors, run.finished_at) == (asked, asked, 5, None)
+    for refused in (
+        lambda: rag.evaluation.runs.set_baseline(run.run_id),
+        lambda: rag.evaluation.runs.compare(run.run_id, run.run_id),
+        lambda: rag.evaluation.runs.compare_queries(run.run_id, run.run_id),
+    ):
+        with pytest.raises(NotReady, match="run 1 is not finished"):
+            refused()
+
+
+@pytest.mark.parametrize("options", [{}, {"keyword_weight": 0}])
+def test_a_key_that_is_refused_for_every_search_ends_the_run(
+    rag: Rag, docs: Collection, options: dict[str, Any]
+) -> None:
+    def refused(texts: Sequence[str]) -> None:
         raise ProviderAuth("the key is refused")
 
+    put_more(rag)
+    rag.embedder("hash:32").fail = refused  # type: ignore[attr-defined]
+    with pytest.raises(ProviderError, match="the key is refused; .* ended after 5 of 12"):
+        docs.evaluation.run("more", **options)
+
+
+@pytest.mark.parametrize("error", [ProviderAuth("no key"), InvalidInput("too hard")])
+def test_a_first_question_that_fails_alone_stops_no_other(
+    rag: Rag, docs: Collection, error: Exception
+) -> None:
+    def strategy(question: str, context: Any) -> Answer:
+        if question == "Is it 0?":
+            raise error
+        return Answer(text="so", found=True)
+
+    put_more(rag)
+    run = docs.evaluation.run("more", kind="ask", strategy=strategy)
+    assert (run.queries, run.errors) == (12, 1) and run.finished_at is not None
+
+
+def test_what_is_wrong_with_the_call_leaves_no_run(rag: Rag, docs: Collection) -> None:
     for given, error, message in (
         ({"set_name": "never"}, NotFound, "no evaluation set 'never'"),
         ({"limits": 3}, InvalidInput, "did you mean 'limit'"),
         ({"kind": "chat"}, InvalidInput, "use search or ask"),
         ({"fusion": "none"}, InvalidInput, "fusion"),
         ({"at_once": 0}, InvalidInput, "use 1 to 64"),
-        ({"kind": "ask", "strategy": refused}, ProviderAuth, "refused"),
     ):
         arguments: dict[str, Any] = {"set_name": "set", **given}
         with pytest.raises(error, match=message):

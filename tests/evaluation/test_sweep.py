@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from fakes import ScriptedLLM, WordReranker
 
-from rag_pg import InvalidInput, ModelUnavailable, NotFound, Rag
+from rag_pg import InvalidInput, ModelUnavailable, NotFound, ProviderError, Rag
 from rag_pg.client.collection import Collection
 from rag_pg.evaluation.statements import EqualRun
 from rag_pg.evaluation.sweep import find_equal, make_candidates, read_vary, settings_key
@@ -295,8 +296,27 @@ def test_what_is_degraded_is_told_and_not_reused(rag: Rag, docs: Collection) -> 
 
     vary: dict[str, list[Any]] = {"rerank": [WordReranker(fails)]}
     (_, row) = docs.evaluation.sweep("set", vary).rows
-    assert "reranking was skipped" in row.notes[0]
+    assert "reranking was skipped" in (row.error or "")
     assert docs.evaluation.estimate_sweep("set", vary).runs == 1
+
+
+@pytest.mark.parametrize("which", ["the baseline", "a candidate"])
+def test_a_failure_of_the_provider_is_no_gain_of_a_candidate(docs: Collection, which: str) -> None:
+    def fails(query: str, texts: Any) -> Any:
+        if query.split()[3] in ("ant", "cat", "eel", "gnu"):
+            raise ProviderError("503 the provider is down")
+
+    broken = WordReranker(fails)
+    fixed: Any = {"rerank": broken} if which == "the baseline" else {}
+    other = None if which == "the baseline" else broken
+    base, row = docs.evaluation.sweep("set", {"rerank": [other]}, **fixed).rows
+    told = "4 of 8 questions failed, as ant: reranking was skipped: .*503 the provider is down"
+    failed = base if which == "the baseline" else row
+    assert re.match(told, failed.error or "")
+    if which == "the baseline":
+        assert (row.difference, row.p_value, row.error) == (None, None, None)
+    else:
+        assert base.error is None and row.difference is not None and row.difference < 0
 
 
 def test_a_run_with_notes_on_typing_errors_is_reused(rag: Rag, docs: Collection) -> None:

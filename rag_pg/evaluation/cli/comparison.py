@@ -56,6 +56,10 @@ def compare(
     changed = (
         rag.evaluation.runs.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
     )
+    for side, run in (("a", a), ("b", b)):
+        if run.errors:
+            total = count_of(run.queries, "question")
+            note(f"run {side} failed on {run.errors} of {total}: eval show {run.run_id} names them")
     if a.corpus_fingerprint != b.corpus_fingerprint:
         note("the runs are of different documents: run the set again on the same corpus")
     if a.set_fingerprint != b.set_fingerprint:

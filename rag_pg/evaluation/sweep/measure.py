@@ -10,7 +10,7 @@ from typing import Any
 from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EqualRun
+from rag_pg.evaluation.statements import EqualRun, ResultRow
 from rag_pg.evaluation.sweep.estimate import copy_key
 from rag_pg.evaluation.sweep.grid import key_of, settings_key
 from rag_pg.evaluation.types import Candidate, EvalMetric, EvalRun, RunComparison, Sweep, SweepRow
@@ -154,6 +154,7 @@ def _compare_kind(
     database: Database, measured: Sequence[Measured], how: Comparing
 ) -> list[SweepRow]:
     base = measured[0].run
+    is_whole = base is not None and not base.errors
     metric = how.metric
     rows = []
     for position, one in enumerate(measured):
@@ -171,10 +172,20 @@ def _compare_kind(
         found = {m.metric: m for m in metrics if m.category is None}
         metric = metric or _first_metric(one.candidate.kind, found)
         compared = None
-        if base is not None and position > 0:
+        if base is not None and is_whole and position > 0:
             compared = _compare(database, base.run_id, one.run.run_id, metric, how)
+        if one.run.errors:
+            row = replace(row, error=_failures(database, one.run))
+            if position == 0:
+                row = replace(row, error=f"{row.error}; no other is compared with it")
         rows.append(_row(row, one, found, metric, compared))
     return rows
+
+
+def _failures(database: Database, run: EvalRun) -> str:
+    results = database.rows(ResultRow, "_reported_results", of_run=run.run_id, depth=1)
+    first = next(one for one in results if one.error)
+    return f"{run.errors} of {run.queries} questions failed, as {first.query_id}: {first.error}"
 
 
 def _first_metric(kind: str, found: Mapping[str, EvalMetric]) -> str:
@@ -206,8 +217,6 @@ def _row(
     assert one.run is not None
     values = {name: m.value for name, m in found.items()}
     notes = list(one.run.notes)
-    if one.run.errors:
-        notes.append(f"{one.run.errors} of {one.run.queries} questions failed")
     row = replace(
         row,
         run_id=one.run.run_id,

@@ -46,7 +46,8 @@ class SweepRow:
     interval of the difference, 0 inside unless adjusted_p_value is below 0.05 (None: not known of
     so few questions). adjusted_p_value: corrected for how many candidates are compared.
     latency_p50, latency_p95: seconds of a question; tokens, cost (US dollars): of the whole run.
-    reused: the run was there. notes: what was degraded. error: why there is no run.
+    reused: the run was there. notes: what was degraded. error: why there is no run, or on
+    which questions it failed; with a baseline that failed nothing is compared.
     """
 
     name: str

@@ -203,6 +203,9 @@ def test_runs_are_compared_by_question_and_by_category(connection: Connection) -
             for n in range(20)
         ]
         connection.execute("SELECT rag.put_eval_results(%s, %s)", [run, json.dumps(results)])
+        with pytest.raises(psycopg.Error, match=f"run {run} is not finished"):
+            connection.execute("SELECT rag.compare_runs(%s, %s)", [run, run])
+        connection.execute("SELECT rag.finish_eval_run(%s)", [run])
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
         rows = cursor.execute("SELECT * FROM rag.compare_runs(1, 2, '{ndcg}')").fetchall()
         queries_found = cursor.execute("SELECT * FROM rag.compare_queries(1, 2, 'ndcg')").fetchall()
