@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import BATCH, find_run
 from rag_pg.evaluation.types import EvalRunImport, Rejected
+from rag_pg.text import undecoded
 from rag_pg.types import EvalQuery
 
 FIELDS = 6  # query, Q0, document, rank, score, tag
@@ -87,10 +88,13 @@ def _read(
     rankings: dict[str, dict[str, tuple[float, int]]] = {}
     tag = ""
     try:
-        lines: Sequence[str] = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, ValueError) as exc:
+        text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    except OSError as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n"), 1):
+        if fault := undecoded(line):
+            rejected.append(Rejected(file=path.name, line=number, reason=fault))
+            continue
         line = line.rstrip("\r")
         if not line.strip():
             continue

@@ -14,7 +14,7 @@ from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import find_run
 from rag_pg.evaluation.statements import ResultRow
 from rag_pg.evaluation.types import LabelReport, Rejected
-from rag_pg.text import separated_rows
+from rag_pg.text import separated_rows, undecoded
 
 PERSON = "human"
 VERSION = "1"  # people have none
@@ -45,7 +45,7 @@ def put_labels(
     if isinstance(labels, Path):
         lines, source = list(_lines_of(labels)), labels.name
     else:
-        lines, source = list(enumerate(labels, 1)), "label"
+        lines, source = list(enumerate(map(_as_label, labels), 1)), "label"
     find_run(database, run_id)
     rows = database.rows(ResultRow, "_reported_results", of_run=run_id, depth=1)
     known = {row.query_id for row in rows}
@@ -65,6 +65,12 @@ def put_labels(
             scores=list(stored.values()),
         )  # fmt: skip
     return LabelReport(stored=len(stored), rejected=rejected)
+
+
+def _as_label(given: object) -> Mapping[str, Any] | str:
+    if isinstance(given, Mapping):
+        return given
+    return f"it is {given!r:.100}; use an object of query_id and score"
 
 
 def _checked(line: Mapping[str, Any] | str, known: set[str]) -> Mapping[str, Any]:
@@ -88,17 +94,19 @@ def _checked(line: Mapping[str, Any] | str, known: set[str]) -> Mapping[str, Any
 def _lines_of(path: Path) -> Iterator[_Line]:
     """Yield the labels of a file. Raises: InvalidInput."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
         if path.suffix.lower() in (".csv", ".tsv"):
             separator = "\t" if path.suffix.lower() == ".tsv" else ","
             yield from _rows(path.name, separated_rows(text, "excel", delimiter=separator))
             return
     except OSError as exc:
         raise InvalidInput(f"cannot read {path}: {exc.strerror or exc}") from exc
-    except (UnicodeDecodeError, csv.Error) as exc:
+    except csv.Error as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
+        if fault := undecoded(line):
+            yield number, fault
+        elif line.strip():
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError) as exc:
@@ -108,11 +116,15 @@ def _lines_of(path: Path) -> Iterator[_Line]:
 
 def _rows(name: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Line]:
     heads = next(rows, (0, []))[1]
+    if fault := undecoded("".join(heads)):
+        raise InvalidInput(f"{name}:1: {fault}")
     if not {"query_id", "score"} <= set(heads) <= set(COLUMNS):
         raise InvalidInput(
             f"{name} has the columns {', '.join(heads)}; it needs query_id and score, and may have"
             " reason"
         )
     for number, row in rows:
-        if row:
+        if fault := undecoded("".join(row)):
+            yield number, fault
+        elif row:
             yield number, dict(zip(heads, row, strict=False))

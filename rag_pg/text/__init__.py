@@ -14,7 +14,7 @@ from rag_pg.text.blocks import (
     named_cells,
     read_cells,
 )
-from rag_pg.text.clean import clean_text
+from rag_pg.text.clean import clean_text, undecoded
 from rag_pg.text.compared import compared_by, compared_things
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
@@ -94,5 +94,6 @@ __all__ = [
     "same_word",
     "separated_rows",
     "split_sentences",
+    "undecoded",
     "words",
 ]

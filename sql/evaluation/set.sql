@@ -98,10 +98,10 @@ BEGIN
             RAISE EXCEPTION 'the uri of a judgement has % bytes', octet_length(_entry ->> 'uri')
             USING ERRCODE = 'RG001', HINT = 'no document has one of more than 2000';
         END IF;
-        IF jsonb_typeof(_grade) <> 'number' OR NOT _grade::text::numeric BETWEEN -1000000
+        IF jsonb_typeof(_grade) <> 'number' OR NOT _grade::text::numeric BETWEEN 0
             AND 1000000 THEN
             RAISE EXCEPTION 'a grade is %', left(_grade::text, 100) USING ERRCODE = 'RG001',
-            HINT = 'use a number, -1000000 to 1000000; above 0 is relevant';
+            HINT = 'use a number, 0 to 1000000; above 0 is relevant';
         END IF;
         IF (nullif(_entry -> 'start', 'null') IS NULL) <> (nullif(_entry -> 'stop', 'null') IS NULL)
             OR coalesce(_entry ->> 'start', '0') !~ '^[0-9]{1,9}$'
@@ -113,7 +113,7 @@ BEGIN
             HINT = 'start and stop are characters of the document, from 0, start before stop';
         END IF;
         IF jsonb_typeof(coalesce(_entry -> 'quote', 'null')) NOT IN ('string', 'null')
-            OR btrim(_entry ->> 'quote') = '' THEN
+            OR rag._is_blank(_entry ->> 'quote') THEN
             RAISE EXCEPTION 'a quote is %', left(_entry ->> 'quote', 100) USING ERRCODE = 'RG001',
             HINT = 'use a text that stands in the document, or leave it out';
         END IF;
@@ -192,7 +192,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'id, question, category and source are texts, '
             'unanswerable true or false, expected_metadata an object, min_score a number';
     END IF;
-    IF coalesce(btrim(entry ->> 'question'), '') = '' THEN
+    IF coalesce(rag._is_blank(entry ->> 'question'), true) THEN
         RAISE EXCEPTION 'a question has no text' USING ERRCODE = 'RG001',
         HINT = 'set its field question';
     END IF;
@@ -218,6 +218,7 @@ BEGIN
     _row.expected_terms := rag._read_texts(entry -> 'expected_terms', 'expected_terms');
     _row.expected_metadata := coalesce(nullif(entry -> 'expected_metadata', 'null'), '{}');
     _row.min_score := (entry ->> 'min_score')::double precision;
+    PERFORM rag._compile_filter(NULL, _row.expected_metadata);
     IF _row.source IS NULL OR _row.source NOT IN ('human', 'synthetic', 'feedback', 'log') THEN
         RAISE EXCEPTION 'the source of a question is %', coalesce(quote_literal(left(_row.source,
             100)), 'NULL')
@@ -269,8 +270,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._save_eval_query IS
-$$Store a question with its judgements; state is added, updated or unchanged. Error RG001 says what
-is wrong with it.$$;
+$$Store a question with its judgements; state is added, updated or unchanged. Errors RG001 and, of
+its filter, RG004 say what is wrong with it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_eval_queries(set_name text, queries jsonb,
@@ -297,7 +298,7 @@ BEGIN
         BEGIN
             SELECT s.query_id, s.state INTO query_id, state
             FROM rag._save_eval_query(_id, _entry, put_eval_queries.source) AS s;
-        EXCEPTION WHEN SQLSTATE 'RG001' OR data_exception THEN
+        EXCEPTION WHEN SQLSTATE 'RG001' OR SQLSTATE 'RG004' OR data_exception THEN
             query_id := CASE WHEN jsonb_typeof(_entry) = 'object' THEN _entry ->> 'id' END;
             state := 'rejected';
             reason := SQLERRM;

@@ -111,7 +111,7 @@ BEGIN
     IF _r.result_offset <> 0 THEN
         PERFORM rag._check_page(_check_search_arguments.result_limit, _r.result_offset);
     END IF;
-    IF coalesce(btrim(_check_search_arguments.query_text), '') = ''
+    IF coalesce(rag._is_blank(_check_search_arguments.query_text), true)
         AND _check_search_arguments.query_embedding IS NULL THEN
         RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004',
             HINT = 'pass query_text, query_embedding, or both';

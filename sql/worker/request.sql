@@ -11,7 +11,7 @@ DECLARE
     _collection rag.collections := rag._require_collection(_add_request.collection);
     _id bigint;
 BEGIN
-    IF coalesce(btrim(request_arguments ->> 'question'), '') = '' THEN
+    IF coalesce(rag._is_blank(request_arguments ->> 'question'), true) THEN
         RAISE EXCEPTION 'the question is empty' USING ERRCODE = 'RG004', HINT = 'ask for something';
     END IF;
     IF wait_seconds IS NULL OR wait_seconds <= 0 OR wait_seconds > 3600 THEN

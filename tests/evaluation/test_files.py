@@ -56,6 +56,71 @@ def test_bad_lines_are_told_by_number_and_the_rest_is_stored(rag: Rag, tmp_path:
     assert (again.added, again.unchanged) == (0, 2)
 
 
+def test_an_undecodable_byte_costs_its_line_alone(rag: Rag, tmp_path: Path) -> None:
+    told = "byte 0xe9 at character {} is no UTF-8: save the file as UTF-8"
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(b'{"id": "a", "question": "ok?"}\n\n{"id": "b", "question": "caf\xe9?"}\n'
+                     b'{"id": "c", "question": "caf\xc3\xa9?"}\n')  # fmt: skip
+    report = rag.evaluation.sets.import_file("jsonl", path)
+    assert [(one.line, one.reason) for one in report.rejected] == [(3, told.format(29))]
+    assert {name: text for name, (text, *_) in stored(rag, "jsonl").items()} == {
+        "a": "ok?", "c": "café?"
+    }  # fmt: skip
+    path = tmp_path / "q.csv"
+    path.write_bytes(b"id,question,relevant\n1,caf\xe9?,a\n2,ok?,a\n")
+    report = rag.evaluation.sets.import_file("csv", path)
+    assert [one.line for one in report.rejected] == [2] and list(stored(rag, "csv")) == ["2"]
+    path.write_bytes(b"id,caf\xe9\n1,ok\n")
+    with pytest.raises(InvalidInput, match="q.csv:1: byte 0xe9"):
+        rag.evaluation.sets.import_file("csv", path)
+    topics, qrels = tmp_path / "topics.txt", tmp_path / "qrels.txt"
+    topics.write_bytes(b"1\tcaf\xe9?\n2\tok?\n")
+    qrels.write_bytes(b"2 0 a 1\n2 0 caf\xe9 1\n")
+    report = rag.evaluation.sets.import_file("trec", topics, form="trec", qrels=qrels)
+    assert [(one.file, one.line) for one in report.rejected] == [("qrels.txt", 2),
+                                                                 ("topics.txt", 1)]  # fmt: skip
+    rag.collection("docs", model="hash:32").add({"uri": "a", "content": "word"})
+    ranking = tmp_path / "run.txt"
+    ranking.write_bytes(b"2 Q0 a 1 0.5 tag\n2 Q0 caf\xe9 2 0.4 tag\n")
+    found = rag.collection("docs").evaluation.import_run("trec", ranking)
+    assert [one.line for one in found.rejected] == [2] and found.ranked == 1
+    labels = tmp_path / "labels.csv"
+    labels.write_bytes(b"query_id,score,reason\n2,1,\n2,0,caf\xe9\n")
+    labelled = rag.evaluation.runs.label(found.run.run_id, labels)
+    assert [one.line for one in labelled.rejected] == [3] and labelled.stored == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"question": "  \n"}, "a question has no text"),
+        ({"question": "\u00a0\u3000\u2003\t"}, "a question has no text"),
+        ("just a text", "it is 'just a text'; use an object with a question"),
+        (5, "it is 5; use an object"),
+        (None, "it is None; use an object"),
+        ({"question": "a", "relevant": {"d": -1}}, "a grade is -1"),
+        ({"question": "a", "relevant": [{"uri": "d", "quote": "\n\t"}]}, "a quote is"),
+        ({"question": "a", "expected_metadata": {"n": {"$foo": 1}}},
+         "unknown operator '$foo' at field 'n'"),
+        ({"question": "a", "expected_metadata": {"n": {"$in": 1}}},
+         "$in of field 'n' takes a list"),
+    ],
+)  # fmt: skip
+def test_a_bad_question_is_named_and_the_others_are_stored(
+    rag: Rag, entry: Any, reason: str
+) -> None:
+    report = rag.evaluation.sets.put("faq", [{"question": "ok?"}, entry, {"question": "too?"}])
+    assert report.added == 2
+    ((line, told),) = [(one.line, one.reason) for one in report.rejected]
+    assert line == 2 and told.startswith(reason)
+
+
+def test_what_is_no_list_of_questions_is_refused(rag: Rag) -> None:
+    for given in ("a question", {"question": "a"}):
+        with pytest.raises(InvalidInput, match="pass a list of objects"):
+            rag.evaluation.sets.put("faq", given)  # type: ignore[arg-type]
+
+
 def test_rows_of_one_question_in_csv_are_its_judgements(rag: Rag, tmp_path: Path) -> None:
     path = tmp_path / "questions.csv"
     path.write_text(
@@ -205,7 +270,6 @@ def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> Non
     (tmp_path / "x.csv").write_text("colour,question\nred,x\n", encoding="utf-8")
     for path, form, message in (
         (tmp_path / "none.json", None, "there is no file .*none.json"),
-        (binary, None, "cannot read"),
         (named, None, r"name it \.jsonl or \.csv, or say which by --format"),
         (tmp_path / "x.csv", None, "has the columns colour, question; it needs question"),
         (tmp_path, None, "no queries.jsonl"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,3 +52,11 @@ def test_what_is_no_label_is_refused(rag: Rag, run_id: int, tmp_path: Path) -> N
         rag.evaluation.runs.label(run_id, tmp_path / "none.csv")
     with pytest.raises(InvalidInput, match="use one without spaces"):
         rag.evaluation.runs.label(run_id, label, person="two words")
+
+
+def test_a_label_that_is_no_object_is_named(rag: Rag, run_id: int) -> None:
+    given: list[Any] = [5, "text"]
+    report = rag.evaluation.runs.label(run_id, given)
+    assert [(one.line, one.reason.split(";")[0]) for one in report.rejected] == [
+        (1, "it is 5"), (2, "it is 'text'")
+    ]  # fmt: skip

@@ -20,7 +20,7 @@ from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, entry_of_cells
 from rag_pg.evaluation.statements import SavedQuery
 from rag_pg.evaluation.types import EvalImport, Rejected
-from rag_pg.text import separated_rows
+from rag_pg.text import separated_rows, undecoded
 
 BATCH = 500
 _OTHER_NAMES: Mapping[str, str] = {
@@ -40,8 +40,11 @@ class _Read:
     rejected: list[Rejected] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, entry: Mapping[str, Any], file: str, line: int) -> None:
+    def add(self, entry: object, file: str, line: int) -> None:
         """Add an entry; of one id the first is kept, and the others are reported."""
+        if not isinstance(entry, Mapping):
+            self.reject(file, line, f"it is {entry!r:.100}; use an object with a question")
+            return
         try:
             checked_json("the question", Jsonb(dict(entry)))
         except InvalidInput as exc:
@@ -86,6 +89,8 @@ def put_queries(
     database: Database, set_name: str, queries: Sequence[Mapping[str, Any]], source: str
 ) -> EvalImport:
     """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them, from 1."""
+    if isinstance(queries, str | bytes | Mapping):
+        raise InvalidInput(f"the questions are {queries!r:.100}; pass a list of objects")
     read = _Read()
     for number, entry in enumerate(queries, 1):
         read.add(entry, "question", number)
@@ -128,20 +133,22 @@ def _form_of(path: Path) -> str:
     return forms[path.suffix.lower()]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, read: _Read) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are not empty, with their numbers. Raises: InvalidInput."""
     try:
-        with path.open(encoding="utf-8-sig", errors="strict") as file:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
+                if fault := undecoded(line):
+                    read.reject(path.name, number, fault)
+                elif line.strip():
                     yield number, line.rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as exc:
+    except OSError as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
 
 
 def _objects(path: Path, read: _Read) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a file of JSON Lines, their fields under our names."""
-    for number, line in _lines(path):
+    for number, line in _lines(path, read):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as exc:
@@ -165,10 +172,12 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
     """Rows of one id are one question: each brings a judgement."""
     judged = _read_qrels(qrels, read) if qrels else {}
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
         rows = separated_rows(text, "excel", delimiter=separator)
         heads = next(rows, (0, []))[1]
+        if fault := undecoded("".join(heads)):
+            raise InvalidInput(f"{path.name}:1: {fault}")
         names = [_OTHER_NAMES.get(head, head) for head in heads]
         if set(names) - set(FIELDS) or "question" not in names:
             raise InvalidInput(
@@ -177,6 +186,9 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
             )
         for number, row in rows:
             if not row:
+                continue
+            if fault := undecoded("".join(row)):
+                read.reject(path.name, number, fault)
                 continue
             try:
                 entry = entry_of_cells(
@@ -191,7 +203,7 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
                 continue
             found = judged.pop(entry.get("id", ""), None)
             read.add(entry | ({"relevant": found[0]} if found else {}), path.name, number)
-    except (OSError, UnicodeDecodeError, csv.Error) as exc:
+    except (OSError, csv.Error) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     _report_unasked(judged, qrels, read)
 
@@ -244,7 +256,7 @@ def _read_trec(path: Path, qrels: Path | None, read: _Read) -> None:
 
 def _topics(path: Path, read: _Read) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the id and the title of each topic."""
-    lines = list(_lines(path))
+    lines = list(_lines(path, read))
     if not any(re.match(r"\s*<top>", line, re.IGNORECASE) for _, line in lines):
         for number, line in lines:
             key, tab, question = line.partition("\t")
@@ -268,7 +280,7 @@ def _topics(path: Path, read: _Read) -> Iterator[tuple[int, str, str]]:
 def _read_qrels(path: Path, read: _Read) -> dict[str, tuple[list[dict[str, Any]], int]]:
     """Judgements by question: of TREC (four columns) or of BEIR (three, under a head)."""
     found: dict[str, tuple[list[dict[str, Any]], int]] = {}
-    for number, line in _lines(path):
+    for number, line in _lines(path, read):
         cells = line.split("\t") if "\t" in line else line.split()
         if number == 1 and cells[0].lower() in ("query-id", "query_id", "qid"):
             continue
@@ -279,7 +291,8 @@ def _read_qrels(path: Path, read: _Read) -> dict[str, tuple[list[dict[str, Any]]
         except (ValueError, IndexError):
             read.reject(path.name, number, "not a question, a uri and a grade")
             continue
-        found.setdefault(key, ([], number))[0].append({"uri": uri, "grade": grade})
+        # TREC marks junk by a grade below 0: not relevant
+        found.setdefault(key, ([], number))[0].append({"uri": uri, "grade": max(grade, 0.0)})
     return found
 
 

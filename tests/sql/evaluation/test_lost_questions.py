@@ -282,3 +282,21 @@ def test_questions_that_were_put_in_between_are_no_loss(
         [before, after],
     ).fetchall()
     assert rows == [(36, 1, 0)]
+
+
+def test_a_question_that_cannot_be_asked_stops_no_other(
+    connection: Connection, chunks: list[int]
+) -> None:
+    blank = "UPDATE rag.eval_queries SET question = E' \\n' WHERE query_id < %s"
+    asked = "SELECT rag.evaluate_search('set', 'docs', options => '{\"vector_weight\": 0}')"
+    connection.execute(blank, ["q02"])
+    (number,) = connection.execute(asked).fetchone() or (0,)
+    rows = connection.execute(
+        "SELECT query_id, error FROM rag.eval_results WHERE run_id = %s ORDER BY 1", [number]
+    ).fetchall()
+    assert len(rows) == 36 and dict(rows[:3]) == {
+        "q00": "the query is empty", "q01": "the query is empty", "q02": None
+    }  # fmt: skip
+    connection.execute(blank, ["q99"])
+    with pytest.raises(psycopg.Error, match="the query is empty"):
+        connection.execute(asked)

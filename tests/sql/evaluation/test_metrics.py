@@ -47,7 +47,7 @@ def test_rankings_of_documents_measure_as_ir_measures_does(
     queries, results, qrels, run = [], [], [], []
     for number in range(25):
         query = f"q{number}"
-        grades = {u: chance.choice([-1, 0, 1, 1, 2, 3]) for u in chance.sample(uris, 5)}
+        grades = {u: chance.choice([0, 0, 1, 1, 2, 3]) for u in chance.sample(uris, 5)}
         grades["never stored"] = chance.choice([0, 2])
         if all(grade <= 0 for grade in grades.values()):
             grades[uris[0]] = 1
