@@ -186,7 +186,7 @@ CREATE OR REPLACE FUNCTION rag._fold_case(value text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN octet_length(value) = length(value) THEN lower(value COLLATE "C")
-    ELSE normalize(translate(lower(normalize(value, NFD) COLLATE "C"),
+    ELSE normalize(translate(lower(replace(normalize(value, NFD), E'I\u0307', 'İ') COLLATE "C"),
         'µÆÐØÞĐĦĲĿŁŊŒŦſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊǋǤǱǲǶǷȜȠȢȤȺȻȽȾɁɃɄɅɆɈɊɌɎͰͲͶͿΑΒΓΔΕΖΗ'
         'ΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςϏϐϑϕϖϘϚϜϞϠϢϤϦϨϪϬϮϰϱϴϵϷϹϺϽϾϿЂЄЅІЈЉЊЋЏАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯѠѢѤ'
         'ѦѨѪѬѮѰѲѴѸѺѼѾҀҊҌҎҐҒҔҖҘҚҜҞҠҢҤҦҨҪҬҮҰҲҴҶҸҺҼҾӀӃӅӇӉӋӍӔӘӠӨӶӺӼӾԀԂԄԆԈԊԌԎԐԒԔԖԘԚԜԞԠԢԤԦԨԪԬԮԱԲԳԴԵԶԷԸԹ'
@@ -199,7 +199,8 @@ RETURN CASE WHEN octet_length(value) = length(value) THEN lower(value COLLATE "C
 
 COMMENT ON FUNCTION rag._fold_case IS
 $$A text in one case, the same in any locale: letters of Latin, Greek, Cyrillic and Armenian script
-by Unicode's simple case folding, with or without marks, composed.$$;
+by Unicode's simple case folding, with or without marks, composed. The dotted capital İ has no small
+letter of its own and stays.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_pattern(field text, operator text, operand jsonb)
