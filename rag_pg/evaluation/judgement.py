@@ -20,7 +20,7 @@ from rag_pg.db import Database
 from rag_pg.errors import ModelUnavailable, ProviderAuth
 from rag_pg.evaluation.calibrate import Observation
 from rag_pg.evaluation.generate import SHORTEST, Estimate
-from rag_pg.evaluation.statements import kept_verdict, sample_chunks
+from rag_pg.evaluation.statements import kept_verdict, line_of, sample_chunks
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
@@ -61,7 +61,7 @@ def judge_observations(
             zip(items, threads.map(attempt, items), strict=True), 1
         ):
             if isinstance(given, Exception):
-                failures.append(str(given) or repr(given))
+                failures.append(line_of(given))
             else:
                 found.append(replace(item, features={**item.features, JUDGEMENT: given.score}))
             if progress is not None:

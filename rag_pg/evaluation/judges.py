@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, ProviderError
-from rag_pg.evaluation.statements import kept_verdict
+from rag_pg.evaluation.statements import kept_verdict, line_of
 from rag_pg.evaluation.types import JudgedAnswer, JudgeReport
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json
@@ -153,7 +153,9 @@ def _of_function(name: str, function: Function) -> Judge:
     def judge(item: JudgedAnswer) -> Verdict:
         found = function(item.question, item.answer, item.contexts, item.answers)
         score, reason = found if isinstance(found, tuple) else (found, "")
-        return Verdict(score=None if score is None else float(score), reason=str(reason))
+        if score is None:
+            raise InvalidInput("it returned None, no score from 0 to 1")
+        return Verdict(score=float(score), reason=str(reason))
 
     code = getattr(getattr(function, "__code__", None), "co_code", b"")
     constants = repr(getattr(getattr(function, "__code__", None), "co_consts", ""))
@@ -211,7 +213,7 @@ def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
         try:
             verdict = judge.judge(item)
             if verdict.score is not None and not 0 <= verdict.score <= 1:
-                raise ValueError(f"the score is {verdict.score}, not 0 to 1")
+                raise InvalidInput(f"the score is {verdict.score}, not 0 to 1")
         except (ProviderAuth, ModelUnavailable):
             raise
         except Exception as exc:  # a judge is anybody's function
@@ -225,10 +227,10 @@ def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
             attempt, database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
         ):
             if isinstance(found, Exception):
-                failures.append(f"{item.query_id}: {str(found) or repr(found)}")
+                failures.append(f"{item.query_id}: {line_of(found)}")
                 if isinstance(found, ProviderError):
                     usage += found.usage or Usage()
-                scores.append({"query_id": item.query_id, "error": str(found) or repr(found)})
+                scores.append({"query_id": item.query_id, "error": line_of(found)})
                 continue
             usage += found.usage
             if found.score is not None:

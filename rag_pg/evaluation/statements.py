@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_pg.db import Database
+from rag_pg.errors import RagError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +57,14 @@ class EqualRun:
     settings: Mapping[str, Any]
     model_fingerprint: str | None
     chunking: Mapping[str, Any]
+
+
+def line_of(exc: Exception) -> str:
+    """An error on one line; with its class where it is not ours."""
+    text = " ".join(str(exc).split())
+    return (
+        text if isinstance(exc, RagError) and text else f"{type(exc).__name__}: {text}".rstrip(": ")
+    )
 
 
 def kept_verdict(

@@ -56,6 +56,28 @@ SELECT rag.put_eval_scores(1, 'human', '1',
        '[{"query_id": "q1", "score": 1}]')$$;
 
 
+CREATE OR REPLACE FUNCTION rag._judge_versions(of_run bigint)
+RETURNS TABLE (judge text, judge_version text, results bigint, failed bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT ON (v.judge) v.judge, v.judge_version, count(*),
+           count(*) FILTER (WHERE v.score IS NULL AND v.error IS NOT NULL)
+    FROM rag.eval_scores AS v
+    WHERE v.run_id = of_run
+    GROUP BY v.judge, v.judge_version
+    ORDER BY v.judge, max(v.scored_at) DESC, v.judge_version DESC;
+END
+$$;
+
+COMMENT ON FUNCTION rag._judge_versions IS
+$$Of each judge of a run the version that judged it last, also where it failed: of how many results,
+and on how many it failed.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._answers_to_judge(of_run bigint)
 RETURNS TABLE (query_id text, question text, answer text, contexts text[], answers text[])
 LANGUAGE plpgsql STABLE
@@ -292,13 +314,11 @@ BEGIN
         ORDER BY s.scored_at DESC, s.judge_version DESC LIMIT 1
     ) AS l ON true
     LEFT JOIN LATERAL (
-        SELECT jsonb_object_agg(x.judge, x.score) AS scores
-        FROM (
-            SELECT DISTINCT ON (s.judge) s.judge, s.score FROM rag.eval_scores AS s
-            WHERE s.run_id = _run.run_id AND s.query_id = e.query_id AND s.judge <> of_person
-                AND s.score IS NOT NULL
-            ORDER BY s.judge, s.scored_at DESC, s.judge_version DESC
-        ) AS x
+        SELECT jsonb_object_agg(s.judge, s.score) AS scores
+        FROM rag._judge_versions(_run.run_id) AS n
+        JOIN rag.eval_scores AS s USING (judge, judge_version)
+        WHERE s.run_id = _run.run_id AND s.query_id = e.query_id AND s.judge <> of_person
+            AND s.score IS NOT NULL
     ) AS j ON true
     WHERE e.run_id = _run.run_id AND e.error IS NULL
     ORDER BY e.query_id COLLATE "C";

@@ -54,11 +54,7 @@ BEGIN
     WHERE e.run_id = _run.run_id AND m.value IS NOT NULL
     UNION ALL
     SELECT s.query_id, e.category, 'judge:' || s.judge, s.score
-    FROM (
-        SELECT DISTINCT ON (v.judge) v.judge, v.judge_version FROM rag.eval_scores AS v
-        WHERE v.run_id = _run.run_id AND v.score IS NOT NULL
-        ORDER BY v.judge, v.scored_at DESC, v.judge_version DESC
-    ) AS n
+    FROM rag._judge_versions(_run.run_id) AS n
     JOIN rag.eval_scores AS s ON s.run_id = _run.run_id AND s.judge = n.judge
         AND s.judge_version = n.judge_version AND s.score IS NOT NULL
     JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = s.query_id;
@@ -76,7 +72,7 @@ and of citations that support their statement, by themselves or as a part of wha
 together: Gao et al., ALCE, EMNLP 2023, with the check of statements and rag.check_citation in
 place of entailment),
 abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
-seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that scored the run
+seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that judged the run
 last). A question that failed has 0 of what it would have, but for seconds, tokens and cost.
 Circle: application, Evaluation.
 SELECT * FROM rag.query_metrics(1)$$;
@@ -244,16 +240,16 @@ BEGIN
                     THEN cardinality(rag._missing_queries(_run)) END, n.queries))
                 AS x (metric, value, queries)
         WHERE x.value > 0
+        UNION ALL
+        SELECT NULL, 'unjudged:' || n.judge, n.failed, NULL, NULL, n.results
+        FROM rag._judge_versions(_run.run_id) AS n WHERE n.failed > 0
     )
     SELECT f.category, f.metric, f.value, f.low, f.high, f.queries,
            starts_with(f.metric, 'judge:') AND f.metric !~ '^judge:(human|labels)(:.+)?$'
                AND NOT EXISTS (
                    SELECT FROM rag.eval_judges AS j
-                   WHERE j.samples >= 20 AND (j.judge, j.judge_version) = (
-                       SELECT s.judge, s.judge_version FROM rag.eval_scores AS s
-                       WHERE s.run_id = _run.run_id AND 'judge:' || s.judge = f.metric
-                           AND s.score IS NOT NULL
-                       ORDER BY s.scored_at DESC, s.judge_version DESC LIMIT 1))
+                   JOIN rag._judge_versions(_run.run_id) AS n USING (judge, judge_version)
+                   WHERE j.samples >= 20 AND 'judge:' || n.judge = f.metric)
     FROM figure_rows AS f
     ORDER BY f.category COLLATE "C" NULLS FIRST, f.metric COLLATE "C";
 END
@@ -266,8 +262,9 @@ Over all its questions (category NULL) and by category.
 Means of rag.query_metrics with their 95 % interval (normal) and how many questions have the metric;
 latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
 against unanswerable questions), aurc (mean risk over the curve of rag.risk_coverage, smaller is
-better); errors; not_asked: questions of the set without a result; and unresolved: judgements that
-no longer describe the corpus (rag.eval_drift).
+better); errors; not_asked: questions of the set without a result; unresolved: judgements that no
+longer describe the corpus (rag.eval_drift); and unjudged:<name>: on how many results, of queries
+that it was given, the judge failed.
 advisory: a judge whose agreement with people is not measured on 20 labels (rag.measure_judge).
 Circle: application, Evaluation.
 SELECT * FROM rag.eval_metrics(1)$$;

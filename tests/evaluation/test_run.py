@@ -349,7 +349,10 @@ def test_a_judge_that_fails_on_one_answer_judges_the_others(rag: Rag, docs: Coll
 
     report = rag.evaluation.runs.judge(run.run_id, judge)
     assert (report.judge, report.scored) == ("judge", 1)
-    assert sorted(report.failures) == ["q2: the score is 1.5, not 0 to 1", "q3: no idea"]
+    assert sorted(report.failures) == [
+        "q2: the score is 1.5, not 0 to 1",
+        "q3: ValueError: no idea",
+    ]
     failing = ScriptedLLM(ProviderError("down"))
     answers = docs.evaluation.run("set", kind="ask", llm="extractive")
     assert rag.evaluation.runs.judge(answers.run_id, "faithfulness", llm=failing).scored == 0
@@ -358,6 +361,36 @@ def test_a_judge_that_fails_on_one_answer_judges_the_others(rag: Rag, docs: Coll
             rag.evaluation.runs.judge(run.run_id, unknown, llm=failing)
     with pytest.raises(InvalidInput, match="needs a language model"):
         rag.evaluation.runs.judge(run.run_id, "faithfulness")
+
+
+def test_a_judge_is_measured_by_its_last_version_and_what_it_lost_is_told(
+    rag: Rag, docs: Collection
+) -> None:
+    def judge(question: str, *_: Any) -> Any:
+        if "gold" in question:
+            return None
+        if "nests" in question:
+            raise KeyError("two\nlines")
+        return 1.0
+
+    run = docs.evaluation.run("set")
+    report = rag.evaluation.runs.judge(run.run_id, judge)
+    assert report.failures == [
+        "q2: KeyError: 'two\\nlines'", "q3: it returned None, no score from 0 to 1"
+    ]  # fmt: skip
+    found = figures(rag, run.run_id)
+    assert (found["judge:judge"].value, found["judge:judge"].queries) == (1, 1)
+    assert (found["unjudged:judge"].value, found["unjudged:judge"].queries) == (2, 3)
+
+    def fails(*_: Any) -> Any:
+        raise ValueError("two\nlines")
+
+    fails.__name__ = "judge"
+    report = rag.evaluation.runs.judge(run.run_id, fails)
+    assert report.failures[0] == "q1: ValueError: two lines"
+    found = figures(rag, run.run_id)
+    assert "judge:judge" not in found and found["unjudged:judge"].value == 3
+    assert rag.evaluation.runs.labelled(run.run_id)[0].judges == {}
 
 
 def test_generated_questions_lead_back_to_their_chunks(rag: Rag, docs: Collection) -> None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.errors import RagError
 from rag_pg.evaluation.run import find_run
-from rag_pg.evaluation.statements import EqualRun, ResultRow
+from rag_pg.evaluation.statements import EqualRun, ResultRow, line_of
 from rag_pg.evaluation.sweep.estimate import copy_key
 from rag_pg.evaluation.sweep.grid import key_of, settings_key
 from rag_pg.evaluation.types import Candidate, EvalMetric, EvalRun, RunComparison, Sweep, SweepRow
@@ -129,7 +128,7 @@ def _measured(one: Candidate, measure: Measure, tell: Callable[[str], None]) -> 
 
 
 def _failed(one: Candidate, exc: Exception, tell: Callable[[str], None]) -> Measured:
-    error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+    error = line_of(exc)
     tell(f"{one.name} failed: {error}")
     return Measured(candidate=one, error=error)
 
