@@ -208,7 +208,10 @@ class RateLimited(ProviderError):
 
 
 class ProviderUnavailable(ProviderError):
-    """The provider cannot be reached, or says that it cannot answer anybody now."""
+    """The provider cannot be reached, or says that it cannot answer anybody now. is_passing: it may
+    be over soon, as a 5xx: it was asked again."""
+
+    is_passing = False
 
 
 class ProviderTimeout(ProviderUnavailable):

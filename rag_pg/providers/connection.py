@@ -28,11 +28,12 @@ from rag_pg.errors import (
     RateLimited,
     UnusableReply,
 )
-from rag_pg.providers.interrupt import ending_in
+from rag_pg.providers.interrupt import ending_in, forget_reply, last_reply
 from rag_pg.retry import Backoff, retry
 
 ATTEMPTS = 3
 PAUSES = Backoff(first=0.5, factor=4.0)  # after a 429 without Retry-After, and after a 5xx
+SHOWN = 80  # characters of a reply that cannot be read
 PATIENCE = 20.0  # seconds: a longer Retry-After is not waited out, the error says it
 
 C = TypeVar("C", bound="Closeable")
@@ -71,8 +72,11 @@ class Closeable(Protocol):
     def close(self) -> object: ...
 
 
-class Retryable(ProviderUnavailable):
-    """The provider failed in a way that may be over soon: a 5xx, a connection that broke."""
+def passing(message: str) -> ProviderUnavailable:
+    """The error of a failure that may be over soon: a 5xx, a connection that broke."""
+    error = ProviderUnavailable(message)
+    error.is_passing = True
+    return error
 
 
 class ConnectionOptions(TypedDict, total=False):
@@ -133,6 +137,7 @@ class Connection(Generic[C]):
         sdk = self.open()
 
         def attempt() -> T:
+            forget_reply()
             try:
                 return use(sdk)
             except RagError:
@@ -165,7 +170,7 @@ class Connection(Generic[C]):
         scope = current_scope()
         if failures >= ATTEMPTS or (scope is not None and scope.is_stopped):
             return None
-        if not isinstance(exc, RateLimited | Retryable):
+        if not isinstance(exc, RateLimited) and not getattr(exc, "is_passing", False):
             return None
         pause, patience = PAUSES.pause(failures), math.inf
         if isinstance(exc, RateLimited):
@@ -230,7 +235,7 @@ class Connection(Generic[C]):
         *_, cause = (error for error in (exc, *_causes(exc)) if error is exc or str(error))
         detail = self._clean(f"{type(cause).__name__}: {cause}")
         if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
-            return Retryable(f"{name} at {url} broke off its answer ({detail}); ask again")
+            return passing(f"{name} at {url} broke off its answer ({detail}); ask again")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:
             tls = "the certificate (SSL_CERT_FILE names whom to trust)" * ("SSLError" in kinds)
             check = filter(None, (tls, "the network", "the proxy", self.provider.url_setting))
@@ -239,14 +244,17 @@ class Connection(Generic[C]):
             )
         if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
             return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
-        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({detail})")
+        kind, text = last_reply()
+        shown = f"{kind}: {self._clean(text)[:SHOWN] or 'nothing'}" if kind else detail
+        mend = f"; check {self.provider.url_setting}" if self.provider.url_setting else ""
+        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({shown}){mend}")
 
     def _from_response(self, response: Any, exc: Exception) -> ProviderError:
         name = self.provider.name
         status = int(response.status_code)
         body = _error_body(response, exc)
         code = str(body.get("status") or body.get("code") or body.get("type") or "")
-        label = f"{status} {code}" if code != str(status) else f"{status}"
+        label = f"{status} {code}" if code not in ("", str(status)) else f"{status}"
         detail = self._clean(f"{label}: {body.get('message') or ''}")
         refused = status in (401, 403) or "API_KEY_INVALID" in str(body.get("details"))
         if refused or (status == 400 and "api key" in detail.lower()):
@@ -261,7 +269,7 @@ class Connection(Generic[C]):
                 f"{name} did not finish within its {self._timeout:g} s ({detail}); raise timeout"
             )
         if status >= 500:
-            return Retryable(f"{name} answered {detail}")
+            return passing(f"{name} answered {detail}")
         if 300 <= status < 400:
             to = self._clean(str(response.headers.get("location") or "nowhere"))
             return ProviderUnavailable(

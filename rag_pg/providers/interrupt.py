@@ -20,6 +20,24 @@ class SlowReply(TimeoutError):
 
 
 _ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
+_last_reply: ContextVar[Any] = ContextVar("last_reply", default=None)
+
+
+def forget_reply() -> None:
+    """Before a call: `last_reply` is of this one."""
+    _last_reply.set(None)
+
+
+def last_reply() -> tuple[str, str]:
+    """The media type of the last reply and its text; two empty ones without one."""
+    reply = _last_reply.get()
+    if reply is None:
+        return "", ""
+    kind = str(reply.headers.get("content-type") or "no media type")
+    try:
+        return kind, reply.text
+    except Exception:  # a stream that was not read, or broke off
+        return kind, ""
 
 
 @contextmanager
@@ -34,12 +52,14 @@ def ending_in(seconds: float) -> Iterator[None]:
 
 def guard_client(client: Any) -> None:
     """Let what a client of httpx reads be interrupted by `Scope.stop`, whatever proxies it has,
-    and let it follow no redirect: that would take texts to an address that nobody named.
+    and let it follow no redirect: that would take texts to an address that nobody named. What came
+    back last is known by `last_reply`.
 
     Its connections are made by a backend that stands in the pools of its transports. In a release
     of httpx without one a call that nobody waits for ends at its next piece.
     """
     client.follow_redirects = False
+    client.event_hooks["response"].append(_last_reply.set)
     for transport in (client._transport, *client._mounts.values()):
         pool: Any = getattr(transport, "_pool", None)
         if hasattr(pool, "_network_backend"):

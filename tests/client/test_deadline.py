@@ -15,7 +15,7 @@ from waiting import Door, WaitingEmbedder, WaitingLLM
 from rag_pg import Answer, Collection, Rag, Settings
 from rag_pg.deadline import Scope, call_within, current_scope, grace, half_of_the_time, sleep
 from rag_pg.errors import BudgetExceeded, ProviderUnavailable, RateLimited
-from rag_pg.providers.connection import Access, Connection, Provider, Retryable
+from rag_pg.providers.connection import Access, Connection, Provider, passing
 
 QUESTION = "Which fish in the pond are red?"
 CONTENT = "The fish in the pond are red and eat shrimps."
@@ -210,7 +210,7 @@ def test_without_time_for_anything_an_answer_says_so(docs: Collection) -> None:
     assert answer.reason == "stopped by timeout (1e-09 s)" and answer.notes and answer.trace_id
 
 
-@pytest.mark.parametrize("error", [Retryable("503"), RateLimited("429"), RateLimited("429", 30.0)])
+@pytest.mark.parametrize("error", [passing("503"), RateLimited("429"), RateLimited("429", 30.0)])
 def test_no_pause_is_made_that_is_longer_than_the_time_left(error: Exception) -> None:
     pauses: list[float] = []
     connection: Connection[Any] = Connection(
@@ -229,7 +229,7 @@ def test_no_pause_is_made_that_is_longer_than_the_time_left(error: Exception) ->
         connection.call(fail)
     assert pauses == []
     with Scope(moment(1000)).entered(), pytest.raises(ProviderUnavailable):
-        connection.call(lambda sdk: fail_with(Retryable("503")))
+        connection.call(lambda sdk: fail_with(passing("503")))
     assert pauses == [0.5, 2.0]
 
 

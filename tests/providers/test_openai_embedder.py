@@ -12,7 +12,14 @@ import pytest
 from fake_openai import FakeOpenAI
 from fake_provider import GOOD_KEY
 
-from rag_pg.errors import InvalidInput, ProviderAuth, RateLimited, UnusableReply
+from rag_pg.errors import (
+    InvalidInput,
+    ProviderAuth,
+    ProviderError,
+    ProviderUnavailable,
+    RateLimited,
+    UnusableReply,
+)
 from rag_pg.protocols import Embedder
 from rag_pg.providers.openai import BATCH, OpenAIEmbedder, open_embedder
 
@@ -121,6 +128,43 @@ def test_a_reply_that_is_no_vector_for_each_text_is_unusable(
     fake.fail_raw(200, body, media_type)
     with pytest.raises(UnusableReply, match=r"^openai.* (gave|cannot be read)"):
         embedder.embed_documents(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "shown"),
+    [
+        ("<html>\n<body>\nsign in </body></html>", "text/html",
+         "text/html: <html> <body> sign in </body></html>"),
+        ('{"error": {"message": "overloaded", "code": 503}}', "application/json",
+         'application/json: {"error": {"message": "overloaded", "code": 503}}'),
+        ("", "application/json", "application/json: nothing"),
+        (f"<p>{GOOD_KEY}</p>" + "x" * 900, "text/html", "text/html: <p>***</p>xxx"),
+    ],
+)  # fmt: skip
+def test_a_reply_that_cannot_be_read_is_shown_on_one_line_with_what_to_check(
+    fake: FakeOpenAI, body: str, media_type: str, shown: str
+) -> None:
+    embedder = OpenAIEmbedder("some", dimensions=2)
+    fake.fail_raw(200, body, media_type)
+    with pytest.raises(UnusableReply) as error:
+        embedder.embed_documents(["a"])
+    told = f"openai at {fake.url}/v1 gave a reply that cannot be read ({shown}"
+    assert str(error.value).startswith(told) and len(str(error.value)) < 250
+    assert str(error.value).endswith("); check RAG_PG_OPENAI_BASE_URL")
+
+
+def test_an_error_without_a_code_has_no_blank_before_its_colon(fake: FakeOpenAI) -> None:
+    fake.fail_raw(400, '{"error": {"message": "x", "code": null}}')
+    with pytest.raises(ProviderError, match="^openai answered 400: x$"):
+        OpenAIEmbedder("some", dimensions=2).embed_documents(["a"])
+
+
+def test_a_failure_that_may_pass_is_of_a_class_that_users_know(fake: FakeOpenAI) -> None:
+    for _ in range(3):
+        fake.fail(500, "down")
+    with pytest.raises(ProviderUnavailable) as error:
+        OpenAIEmbedder("some", dimensions=2, sleep=lambda _: None).embed_documents(["a"])
+    assert type(error.value) is ProviderUnavailable
 
 
 @pytest.mark.parametrize("body", UNUSABLE[:10])
