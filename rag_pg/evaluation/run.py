@@ -25,7 +25,9 @@ from rag_pg.types import Answer, EvalQuery, Hits
 BATCH = 100
 # Notes on what a provider left out of that which a run measures (rag_pg.providers.left_out).
 _LEFT_OUT = re.compile("[^:]+ (was skipped: |failed: .+; answered by )", re.S)
-IN_A_ROW = 5  # questions that fail one after another: what is asked is down, or wrong for all
+# Questions that fail one after another, at first and after some were answered: what is asked is
+# down, or wrong for all.
+AT_FIRST, IN_A_ROW = 5, 10
 _OF_THE_CALL = (InvalidInput, NotFound, SchemaMismatch)  # where all fail by it: it leaves no run
 
 Result = Mapping[str, Any]
@@ -49,8 +51,8 @@ def run_set(
     A question that fails is recorded with its error, and the others are asked all the same. One
     whose embedder, reranker, helper or model gave no answer is among them, though words, the search
     as it was asked or the documents' own text answered it: a run measures its settings. What a
-    helper answered that is of no use is measured. Where all fail, or `IN_A_ROW` one after another,
-    the run ends unfinished, with what was recorded.
+    helper answered that is of no use is measured. Where the first `AT_FIRST` fail, or
+    `IN_A_ROW` one after another, the run ends unfinished, with what was recorded.
 
     Args:
         ask: a question to what rag.put_eval_results takes of it, and notes on what was degraded.
@@ -80,9 +82,10 @@ def run_set(
             results.append({**result, "query_id": query.query_id, "error": error})
             notes.update(remarks)
         none_answered = done == len(failed)
-        is_over = len(failed) == min(IN_A_ROW, len(queries)) and (
-            none_answered or done < len(queries)
-        )
+        if none_answered:
+            is_over = done == min(AT_FIRST, len(queries))
+        else:
+            is_over = len(failed) == IN_A_ROW and done < len(queries)
         if is_over and none_answered and isinstance(failed[0], _OF_THE_CALL):
             database.call("drop_eval_run", run_id=run_id)
             raise failed[0]
