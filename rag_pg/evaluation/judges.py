@@ -15,6 +15,7 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, ProviderError
+from rag_pg.evaluation.run import AT_FIRST
 from rag_pg.evaluation.statements import kept_verdict, line_of
 from rag_pg.evaluation.types import JudgedAnswer, JudgeReport
 from rag_pg.protocols import LLM
@@ -214,20 +215,20 @@ def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
             verdict = judge.judge(item)
             if verdict.score is not None and not 0 <= verdict.score <= 1:
                 raise InvalidInput(f"the score is {verdict.score}, not 0 to 1")
-        except (ProviderAuth, ModelUnavailable):
-            raise
         except Exception as exc:  # a judge is anybody's function
             return item, exc
         return item, verdict
 
+    items = database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
     with Threads(AT_ONCE, "rag-pg-judge") as threads:
-        for item, found in threads.map(
-            attempt, database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
-        ):
+        for item, found in threads.map(attempt, items):
             if isinstance(found, Exception):
                 failures.append(f"{item.query_id}: {line_of(found)}")
+                is_refused = isinstance(found, ProviderAuth | ModelUnavailable)
+                if is_refused and not scored and len(failures) == min(AT_FIRST, len(items)):
+                    raise found
                 if isinstance(found, ProviderError):
                     usage += found.usage or Usage()
                 scores.append({"query_id": item.query_id, "error": line_of(found)})

@@ -116,7 +116,7 @@ def _lines_of(path: Path) -> Iterator[_Line]:
 
 def _rows(name: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Line]:
     heads = next(rows, (0, []))[1]
-    if fault := undecoded("".join(heads)):
+    if fault := undecoded(",".join(heads)):
         raise InvalidInput(f"{name}:1: {fault}")
     if not {"query_id", "score"} <= set(heads) <= set(COLUMNS):
         raise InvalidInput(
@@ -124,7 +124,7 @@ def _rows(name: str, rows: Iterator[tuple[int, list[str]]]) -> Iterator[_Line]:
             " reason"
         )
     for number, row in rows:
-        if fault := undecoded("".join(row)):
+        if fault := undecoded(",".join(row)):
             yield number, fault
         elif row:
             yield number, dict(zip(heads, row, strict=False))

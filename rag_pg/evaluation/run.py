@@ -15,6 +15,7 @@ from rag_pg.errors import (
     NotFound,
     ProviderAuth,
     ProviderError,
+    ProviderUnavailable,
     RagError,
     SchemaMismatch,
 )
@@ -103,7 +104,7 @@ def run_set(
 
 def _ended(failed: Sequence[RagError], run_id: int, done: int, total: int) -> RagError:
     """The error of a run that ends, of a kind that its caller may know."""
-    kinds = (ProviderAuth, ModelUnavailable, ProviderError)
+    kinds = (ProviderAuth, ProviderUnavailable, ModelUnavailable, ProviderError)
     kind = next((one for one in kinds if isinstance(failed[0], one)), RagError)
     return kind(
         f"{failed[0]}; {len(failed)} questions in a row failed, so run {run_id} ended after {done}"

@@ -19,5 +19,5 @@ def undecoded(text: str) -> str:
     found = _ESCAPED.search(text)
     if found is None:
         return ""
-    byte = ord(found[0]) - 0xDC00
-    return f"byte 0x{byte:02x} at character {found.start() + 1} is no UTF-8: save the file as UTF-8"
+    byte, before = ord(found[0]) - 0xDC00, text[max(0, found.start() - 20) : found.start()]
+    return f"byte 0x{byte:02x} after {before!r} is no UTF-8: save the file as UTF-8"

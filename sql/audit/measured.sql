@@ -51,6 +51,8 @@ BEGIN
     WHERE r.kind = 'search' AND r.finished_at IS NOT NULL AND r.corpus_fingerprint = _fingerprint
         AND NOT r.settings ? 'imported'
         AND rag._run_setting(ROW(r.*)::rag.eval_runs, topic) = _current
+        AND NOT EXISTS (
+            SELECT FROM rag.eval_results AS e WHERE e.run_id = r.run_id AND e.error IS NOT NULL)
         AND EXISTS (
             SELECT FROM rag.eval_runs AS o
             WHERE o.set_id = r.set_id AND o.kind = 'search' AND o.finished_at IS NOT NULL
@@ -83,6 +85,9 @@ BEGIN
                     AND x.corpus_fingerprint = _fingerprint
                     AND x.set_fingerprint = _base.set_fingerprint
                     AND NOT x.settings ? 'imported'
+                    AND NOT EXISTS (
+                        SELECT FROM rag.eval_results AS e
+                        WHERE e.run_id = x.run_id AND e.error IS NOT NULL)
                     AND NOT EXISTS (
                         SELECT FROM unnest(topics) AS t (name)
                         WHERE (rag._run_setting(ROW(x.*)::rag.eval_runs, t.name)

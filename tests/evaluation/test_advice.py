@@ -240,6 +240,22 @@ def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) 
     assert "docs/internals/fusion.md" in str(advise(connection)["weights"].evidence)
 
 
+@pytest.mark.parametrize("failed", ["base", "best"])
+def test_a_run_that_failed_on_questions_advises_nothing(
+    connection: Connection, failed: str
+) -> None:
+    collect_questions(connection)
+    other = {"limit": 10, "vector_weight": 0.9, "keyword_weight": 0.1}
+    runs = {"base": record_run(connection, {"limit": 10}, [2] * 12),
+            "best": record_run(connection, other, [1] * 12)}  # fmt: skip
+    assert advise(connection)["weights"].advised == "auto 0.9 0.1"
+    connection.execute(
+        "UPDATE rag.eval_results SET error = '503' WHERE run_id = %s AND query_id = 'q3'",
+        [runs[failed]],
+    )
+    assert "docs/internals/fusion.md" in str(advise(connection)["weights"].evidence)
+
+
 def test_the_run_of_another_chunking_that_a_sweep_filed_is_compared(connection: Connection) -> None:
     collect_questions(connection)
     base = record_run(connection, {"limit": 10}, [2] * 12)

@@ -364,6 +364,25 @@ def test_a_judge_that_fails_on_one_answer_judges_the_others(rag: Rag, docs: Coll
         rag.evaluation.runs.judge(run.run_id, "faithfulness")
 
 
+def test_a_key_that_is_refused_once_costs_a_judge_one_result(rag: Rag, docs: Collection) -> None:
+    run = docs.evaluation.run("set", kind="ask", llm="extractive")
+    seen: list[Call] = []
+
+    def once(call: Call) -> str:
+        seen.append(call)
+        if len(seen) == 1:
+            raise ProviderAuth("the key is refused")
+        return replies(call)
+
+    report = rag.evaluation.runs.judge(run.run_id, "answer_relevance", llm=ScriptedLLM(once))
+    assert report.scored == len(seen) - 1 > 0
+    (failure,) = report.failures
+    assert failure.endswith(": the key is refused")
+    refused = ScriptedLLM(ProviderAuth("the key is refused"), name="refused")
+    with pytest.raises(ProviderAuth):
+        rag.evaluation.runs.judge(run.run_id, "answer_relevance", llm=refused)
+
+
 def test_a_judge_is_measured_by_its_last_version_and_what_it_lost_is_told(
     rag: Rag, docs: Collection
 ) -> None:

@@ -176,7 +176,7 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
         rows = separated_rows(text, "excel", delimiter=separator)
         heads = next(rows, (0, []))[1]
-        if fault := undecoded("".join(heads)):
+        if fault := undecoded(",".join(heads)):
             raise InvalidInput(f"{path.name}:1: {fault}")
         names = [_OTHER_NAMES.get(head, head) for head in heads]
         if set(names) - set(FIELDS) or "question" not in names:
@@ -187,7 +187,7 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
         for number, row in rows:
             if not row:
                 continue
-            if fault := undecoded("".join(row)):
+            if fault := undecoded(",".join(row)):
                 read.reject(path.name, number, fault)
                 continue
             try:

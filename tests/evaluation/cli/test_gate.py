@@ -142,6 +142,8 @@ def test_a_gate_of_answers_is_red_while_the_model_is_down(
     done = cli("eval", "gate", "docs", "--json")
     assert done.returncode == 1
     if failing == "most":
+        told = cli("eval", "compare", "1", "2", "--metrics", "abstention").stderr
+        assert "run b failed on 13 of 20 questions: eval show 2 names them" in told
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         assert {(row["run"], row["passed"]) for row in rows} == {(2, False)}
         return
