@@ -279,6 +279,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_copy_documents": ("rag._copy_documents('own', 'own', '')",),
     "_require_measured": ("rag._require_measured('{}', 'a change')",),
     "_equal_runs": ("rag._equal_runs('faq', 'own')",),
+    "_latest_answers": ("rag._latest_answers('faq', 'own')",),
     "_file_eval_run": ("rag._file_eval_run(rag.start_eval_run('faq', 'own'), 'own', '{}', 1)",),
     "_sample_chunks": ("rag._sample_chunks('own', 5, 1, 1)",),
     "record_usage": (
