@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rag_pg.answer.figures import is_number
 from rag_pg.answer.measures import amounts_of, foreign_measures, is_unit
 from rag_pg.answer.negation import contradicts
-from rag_pg.answer.passage import headings_above
+from rag_pg.answer.passage import read_source
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.answer.term_match import compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
@@ -20,10 +20,8 @@ from rag_pg.protocols import Embedder
 from rag_pg.text import (
     Sentence,
     content_words,
-    find_tables,
     has_word,
     is_function_word,
-    split_sentences,
     words,
 )
 
@@ -135,12 +133,9 @@ def _judge(
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     """Return the sentences of a passage that have most of a claim's words and figures, under their
     headings, rows of tables with the names of their columns."""
-    sentences = split_sentences(passage)
-    for table in find_tables(passage, sentences):
-        for number, at in enumerate(table.rows):
-            sentences[at] = replace(sentences[at], text=table.row(number))
-    headings = headings_above(passage, sentences)
-    above = {s.start: heading for s, heading in zip(sentences, headings, strict=True)}
+    read = read_source(passage)
+    sentences = [replace(s, text=told) for s, told in zip(read.sentences, read.told, strict=True)]
+    above = {s.start: heading for s, heading in zip(sentences, read.headings, strict=True)}
     figures = [*amounts_of(claim)]
 
     def score(sentence: Sentence) -> float:
@@ -167,12 +162,12 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
 def _beside(claim: str, passage: str, best: Sequence[Sentence]) -> list[str]:
     """The headings of a passage above its best sentences; for a claim that is a row of a table all
     rows, for it may have cells of several."""
-    sentences = split_sentences(passage)
+    read = read_source(passage)
     chosen = {sentence.start for sentence in best}
-    found = zip(sentences, headings_above(passage, sentences), strict=True)
+    found = zip(read.sentences, read.headings, strict=True)
     headings = dict.fromkeys(heading for s, heading in found if s.start in chosen)
     is_row = claim.lstrip().startswith("|")
-    return [*headings, *(s.text for s in sentences if is_row and s.kind == "row")]
+    return [*headings, *(s.text for s in read.sentences if is_row and s.kind == "row")]
 
 
 def _is_one_language(claim: str, passage: str) -> bool:
@@ -188,7 +183,7 @@ def _quote(passage: str, sentence: Sentence) -> str:
     """Return a sentence, one that is too short to prove anything with the next or the last."""
     if sentence.stop - sentence.start > LEAST_QUOTE:
         return passage[sentence.start : sentence.stop]
-    beside = split_sentences(passage)
+    beside = read_source(passage).sentences
     stop = next((s.stop for s in beside if s.start >= sentence.stop), sentence.stop)
     start = sentence.start
     if stop == sentence.stop:

@@ -73,6 +73,7 @@ _GIVEN = re.compile(
     r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
 )
 _MOST = 0.75  # of the words of what is said of another thing
+_STEM = 4  # letters, which forms of one word have in common
 _LEFT_OUT = PRONOUNS | {*words("only nur seulement solo also auch aussi")}
 _AND = ("and", "und", "et", "y")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-ZÄÖÜÉ][\w'’]+")
@@ -277,14 +278,17 @@ def _takes_figure(claim: str, sentence: str) -> bool:
 def _takes_predicate(claim: str, sentence: str) -> bool:
     """Whether a clause says of one of two things what a sentence says of the other: "The HR team
     approves leave" where it records it and managers approve it."""
-    parts = [part for part in _CLAUSE.split(sentence) if _tokens(part)]
+    parts = [(part, tokens) for part in _CLAUSE.split(sentence) if (tokens := _tokens(part))]
+    subjects: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
+    for (one, mine), (other, theirs) in pairwise(parts):
+        if _has_subject(one) and _has_subject(other):
+            subjects.setdefault(mine[0][:_STEM], []).append((mine, theirs))
+            subjects.setdefault(theirs[0][:_STEM], []).append((theirs, mine))
     return any(
-        _is_of_other(_tokens(clause), _tokens(own), _tokens(other))
-        for clause in _CLAUSE.split(claim)
-        if not is_negated(clause) and _has_subject(clause)
-        for pair in pairwise(parts)
-        for own, other in (pair, pair[::-1])
-        if _has_subject(own) and _has_subject(other)
+        _is_of_other(tokens, own, other)
+        for clause in (_CLAUSE.split(claim) if subjects else ())
+        if (tokens := _tokens(clause)) and _has_subject(clause) and not is_negated(clause)
+        for own, other in subjects.get(tokens[0][:_STEM], ())
     )
 
 

@@ -78,16 +78,15 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
     """Whether a claim has a reason, an exception, a condition or a last member of a list of whose
     words its sources have hardly any, while they have the rest of it."""
     own = {word for text in (question, *sources) for word in words(text)}
+    known = {word: is_known(word, own) for word in _new(claim)}
+    told = sum(known.values())
     for match in _PART.finditer(claim):
         if match["last"] and any(map(is_function_word, words(match["last"])[1:])):
             continue  # no member of a list: "and resume it later"
-        part, rest = (
-            _new(match["part"] or match["last"]),
-            _new(claim[: match.start()] + claim[match.end() :]),
-        )
-        unknown = [word for word in part if not is_known(word, own)]
-        is_told = rest and sum(is_known(word, own) for word in rest) >= max(2, len(rest) * _REST)
-        if unknown and is_told and len(unknown) * 3 >= len(part) * 2:
+        part = _new(match["part"] or match["last"])
+        shared = sum(known.get(word, False) for word in part)
+        rest, rest_told = len(known) - len(part), told - shared
+        if 3 * shared <= len(part) > 0 and rest_told >= max(2, rest * _REST):
             return True
     return False
 

@@ -15,6 +15,7 @@ _MODALS = frozenset(
     words("peut peuvent doit doivent kann können darf dürfen muss müssen puede pueden debe deben")
 )
 _THEN = frozenset(words("then afterwards dann danach ensuite puis luego después"))
+MOST_STEPS = 50  # of a claim and a sentence, whose order is compared
 _SEQUENCE = re.compile(
     r"\b(?:first(?=\s*(?:[,;.:]|$)|\s+(?:\w+\s+)?(?:the|an?)\b)|then|afterwards|finally|zuerst|dann|danach|zuletzt|d['’]abord|ensuite|puis|enfin"
     r"|primero|luego|después)\b",

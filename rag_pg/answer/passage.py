@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rag_pg.answer.display import OPEN, display_range
 from rag_pg.text import (
@@ -127,6 +128,29 @@ class Page:
         sentences = self.sentences[span.start : span.stop]
         marked = {position - span.start for position in cited}
         return display_range(self.text, sentences, cited=marked, number=number)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The sentences of a source, the heading above each within it, what each says (a row of a table
+    with the names of its columns), and the tables."""
+
+    sentences: Sequence[Sentence]
+    headings: Sequence[str]
+    told: Sequence[str]
+    tables: Sequence[Table]
+
+
+@lru_cache(64)
+def read_source(text: str) -> SourceText:
+    """Read a source that many statements are compared with."""
+    sentences = split_sentences(text)
+    told = [sentence.text for sentence in sentences]
+    tables = find_tables(text, sentences)
+    for table in tables:
+        for number, at in enumerate(table.rows):
+            told[at] = table.row(number)
+    return SourceText(sentences, headings_above(text, sentences), told, tables)
 
 
 def headings_above(text: str, sentences: Sequence[Sentence]) -> list[str]:

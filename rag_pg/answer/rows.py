@@ -6,7 +6,8 @@ import re
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.figures import figures_of
-from rag_pg.text import find_tables, is_function_word, same_word, split_sentences, words
+from rag_pg.answer.passage import read_source
+from rag_pg.text import is_function_word, same_word, words
 
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
@@ -14,13 +15,15 @@ _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 def is_of_another_row(claim: str, source: str) -> bool:
     """Whether a claim names one row of a table by its first cell, and has a figure or all words of
     a cell that stand in other rows of it and nowhere else in the source."""
-    sentences = split_sentences(source)
-    for table in find_tables(source, sentences):
+    read = read_source(source)
+    for table in read.tables:
         named = [row for row in table.cells if names_cell(claim, row[0])]
         if len(named) != 1 or len(table.cells) < 2:
             continue
         (mine,) = named
-        rest = "\n".join([*table.names, *mine, *(s.text for s in sentences if s.kind != "row")])
+        rest = "\n".join(
+            [*table.names, *mine, *(s.text for s in read.sentences if s.kind != "row")]
+        )
         others = [row for row in table.cells if row != mine]
         here = figures_of(rest)
         if figures_of(claim) & ({v for row in others for v in figures_of(" ".join(row))} - here):
@@ -41,7 +44,7 @@ def is_not_the_most(claim: str, source: str) -> bool:
     claim = _MINUTES.sub(" ", claim)
     if asked_aggregate(claim) not in ("maximum", "minimum"):
         return False
-    for table in find_tables(source, split_sentences(source)):
+    for table in read_source(source).tables:
         named = [n for n, row in enumerate(table.cells) if names_cell(claim, row[0])]
         if len(named) != 1:
             continue

@@ -11,11 +11,11 @@ from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
 from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import misorders, swaps
-from rag_pg.answer.passage import headings_above
+from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import content_words, has_word, is_function_word, same_word, split_sentences, words
+from rag_pg.text import content_words, has_word, is_function_word, same_word, words
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„«(*_]*$")
@@ -146,8 +146,8 @@ def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
     found: list[tuple[float, str, str]] = []
     for source in sources:
         before = ""
-        sentences = split_sentences(source)
-        for sentence, heading in zip(sentences, headings_above(source, sentences), strict=True):
+        read = read_source(source)
+        for sentence, heading in zip(read.sentences, read.headings, strict=True):
             missing = [word for word in stated if not has_word(sentence.text, word)]
             alone = len(stated) - len(missing)
             more = sum(has_word(f"{heading} {before}", word) for word in missing)
