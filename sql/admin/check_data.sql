@@ -102,10 +102,13 @@ BEGIN
     END LOOP;
     RETURN QUERY
     SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
-           format('text search configuration %s is gone; %s%s documents of collection %L use it',
-               u.language,
+           format('text search configuration %s is %s; %s%s documents of collection %L use it',
+               u.language, p.state,
                   CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
-           format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
+           CASE p.state WHEN 'gone'
+               THEN format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)',
+                   u.language)
+               ELSE 'put them again with another language, or GRANT USAGE on its schema' END
     FROM (
         SELECT c.collection_id, c.name, c.language, true AS own FROM rag.collections AS c
         WHERE c.dropped_at IS NULL
@@ -121,6 +124,10 @@ BEGIN
             AND (u.own OR x.language IS NOT NULL)
         OFFSET 0
     ) AS d
+    CROSS JOIN LATERAL (SELECT CASE WHEN u.language ~ '^pg_temp' THEN 'temporary'
+        WHEN EXISTS (SELECT FROM pg_ts_config AS t JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
+            WHERE format('%I.%I', n.nspname, t.cfgname) = u.language) THEN 'out of reach'
+        ELSE 'gone' END AS state) AS p
     WHERE NOT rag._has_language(u.language) AND (u.own OR d.documents > 0)
     ORDER BY u.name, u.language;
 END
@@ -129,7 +136,8 @@ $$;
 COMMENT ON FUNCTION rag._check_data IS
 $$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
 chunks; metadata fields of larger collections that rag.index_field would serve; text search
-configurations that were dropped or renamed while documents use them.
+configurations that were dropped or renamed while documents use them, or that the caller cannot
+reach.
 
 A field is advice, so its status is ok: only the application knows what it asks for. Chunks of a
 configuration that is gone are found by the words that the other configurations of the collection

@@ -187,6 +187,14 @@ BEGIN
                 quote_literal(left(document_uri, 200))
             USING ERRCODE = 'RG001', HINT = 'in a shared collection uris begin with the tenant''s '
                 'name and a slash: ' || array_to_string(rag.visible_tenants(), '/..., ') || '/...';
+        ELSIF document_language IS NOT NULL AND NOT EXISTS (SELECT FROM pg_ts_config AS t
+            JOIN pg_class AS r ON r.oid = 'rag.collections'::regclass
+            JOIN pg_roles AS o ON o.oid = t.cfgowner AND (o.rolsuper OR o.oid = r.relowner)
+            WHERE t.oid = document_language::regconfig) THEN
+            -- all tenants search by it, and its owner can let it fail
+            RAISE EXCEPTION 'text search configuration % is not the owner''s', document_language
+            USING ERRCODE = 'RG001', HINT = 'in a shared collection use one of PostgreSQL or of '
+                'the owner of schema rag';
         END IF;
     END IF;
     saved_id := rag.document_id(into_collection.name, document_uri);

@@ -48,17 +48,15 @@ BEGIN
         ELSIF NOT only_missing THEN
             _id := rag.put_document(_collection, _uri, _row.content, _row.title, _row.metadata,
                                     of_source.definition ->> 'media_type',
-                                        _row.language::regconfig);
+                                        rag._find_language(_row.language));
             INSERT INTO rag.source_documents AS d (source_id, document_id, key)
             VALUES (of_source.source_id, _id, _row.row_key)
             ON CONFLICT ON CONSTRAINT source_documents_pkey DO NOTHING;
         END IF;
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
-    -- The whole source's: its table, its columns, rights, the database. 42704 is a row's: its
-    -- language is no text search configuration.
-    IF SQLSTATE <> '42704'
-        AND left(SQLSTATE, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
+    -- The whole source's: its table, its columns, rights, the database.
+    IF left(SQLSTATE, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
         OR SQLSTATE IN ('RG002', 'RG006') THEN
         RAISE;
     END IF;

@@ -139,18 +139,27 @@ SET search_path FROM CURRENT
 SET quote_all_identifiers = off
 AS $$
 DECLARE
-    _name text := (
-        SELECT CASE WHEN n.nspname = 'pg_catalog' THEN quote_ident(t.cfgname)
-               ELSE format('%I.%I', n.nspname, t.cfgname) END
-        FROM pg_ts_config AS t
-        JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
-        WHERE t.oid = language
-    );
+    _name text;
+    _reached boolean;
+    _owner regrole;
 BEGIN
+    SELECT CASE WHEN n.nspname = 'pg_catalog' THEN quote_ident(t.cfgname)
+               ELSE format('%I.%I', n.nspname, t.cfgname) END,
+           n.nspname !~ '^pg_temp' AND has_schema_privilege(n.oid, 'USAGE')
+               AND has_schema_privilege(r.relowner, n.oid, 'USAGE'), r.relowner
+    INTO _name, _reached, _owner
+    FROM pg_ts_config AS t
+    JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
+    JOIN pg_class AS r ON r.oid = 'rag.collections'::regclass
+    WHERE t.oid = language;
     IF _name IS NULL THEN
         RAISE EXCEPTION 'there is no text search configuration %', language::oid
         USING ERRCODE = 'RG001',
             HINT = 'SELECT cfgname FROM pg_ts_config lists them; it may have been dropped just now';
+    ELSIF NOT _reached THEN
+        RAISE EXCEPTION 'text search configuration % is out of reach of role %', _name, _owner
+        USING ERRCODE = 'RG001', HINT = 'others search by it, too: make it in a schema that lasts, '
+            'and GRANT USAGE on that to PUBLIC';
     END IF;
     RETURN _name;
 END
@@ -158,17 +167,25 @@ $$;
 
 COMMENT ON FUNCTION rag._language_name IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog,
-whatever the search_path. Error RG001 for a number that is none's.
+whatever the search_path. Error RG001 for a number that is none's, for a temporary one and for one
+in a schema that the owner of schema rag may not use.
 Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_language(language text)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN pg_input_is_valid(language, 'regconfig');
+RETURN CASE
+    WHEN language ~ '^([a-z_][a-z0-9_]*|"([^"]|"")+")$' OR language !~ '^pg_temp'
+        -- else the next would be an error
+        AND has_schema_privilege(to_regnamespace(substring(language FROM
+            '^([a-z_][a-z0-9_]*|"(?:[^"]|"")+")[.](?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")$')), 'USAGE')
+    THEN pg_input_is_valid(language, 'regconfig')
+    ELSE false END;
 
 COMMENT ON FUNCTION rag._has_language IS
-$$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
+$$Whether there is a stored text search configuration for the caller: it may have been dropped or
+renamed, be a session's temporary one, or lie in a schema that the caller may not use.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._special_words(searchable text, lexer integer)

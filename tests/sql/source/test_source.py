@@ -322,13 +322,14 @@ def test_a_row_that_cannot_be_put_stops_no_other(connection: Connection) -> None
     connection.execute("ALTER TABLE articles ADD lang text")
     insert(connection, *range(1, 8))
     connection.execute("UPDATE articles SET lang = 'klingon' WHERE id = 4")
+    connection.execute("UPDATE articles SET lang = 'nowhere.english' WHERE id = 3")
     attach(connection, language="lang")
     sync(connection)
-    assert len(documents(connection)) == 6
+    assert len(documents(connection)) == 5
     found = source(connection)
-    assert (found.state, found.failed_rows) == ("following", 1)
-    assert 'row ["4"]: text search configuration "klingon" does not exist' in found.last_error
-    connection.execute("UPDATE articles SET lang = 'english' WHERE id = 4")
+    assert (found.state, found.failed_rows) == ("following", 2)
+    assert "row [\"4\"]: there is no text search configuration 'klingon'" in found.last_error
+    connection.execute("UPDATE articles SET lang = 'english' WHERE id IN (3, 4)")
     sync(connection)
     assert len(documents(connection)) == 7
 

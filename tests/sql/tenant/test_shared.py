@@ -379,6 +379,54 @@ def test_what_a_tenant_writes_touches_nothing_of_others(
     assert functions.keys() == done
 
 
+def test_no_tenant_brings_a_configuration_that_fails_for_others(
+    dsn: str, connection: Connection
+) -> None:
+    """Of its session, in a schema of its own, and one that it owns where everybody reaches it; nor
+    does one that is there already stop anybody."""
+    me, other = TENANTS[:2]
+    connection.execute(
+        f"""CREATE SCHEMA mine AUTHORIZATION {role(me)};
+            CREATE TEXT SEARCH CONFIGURATION public.mine (COPY = pg_catalog.english);
+            ALTER TEXT SEARCH CONFIGURATION public.mine OWNER TO {role(me)};
+            CREATE TEXT SEARCH CONFIGURATION public.common (COPY = pg_catalog.english)""".encode()
+    )
+    puts = (
+        "put_document(%(c)s, %(u)s, 'delta', language => %(l)s::text::regconfig)",
+        'put_chunks(%(c)s, %(u)s, \'[{"content": "delta", "embedding": [1, 0, 0]}]\','
+        " language => %(l)s::text::regconfig)",
+        "put_documents(%(c)s, jsonb_build_array(jsonb_build_object("
+        "'uri', %(u)s::text, 'content', 'delta', 'language', %(l)s::text)))",
+    )
+    with as_role(dsn, role(me)) as session, as_role(dsn, role(other)) as others:
+        for name in ("pg_temp.mine", "mine.mine"):
+            session.execute(
+                f"CREATE TEXT SEARCH CONFIGURATION {name} (COPY = pg_catalog.english)".encode()
+            )
+        for language in ("pg_temp.mine", "mine.mine", "public.mine"):
+            for put in puts:
+                with pytest.raises(psycopg.Error, match="text search configuration") as caught:
+                    session.execute(
+                        f"SELECT rag.{put}".encode(),
+                        {"c": SHARED, "u": f"{me}/spoken", "l": language},
+                    )
+                assert caught.value.sqlstate == "RG001", (language, put)
+        for put in puts:
+            values = {"c": SHARED, "u": f"{me}/spoken", "l": "public.common"}
+            session.execute(f"SELECT rag.{put}".encode(), values)
+        connection.execute(
+            """INSERT INTO rag.keyword_languages (collection_id, language)
+               SELECT c.collection_id, n.nspname || '.mine' FROM rag.collections AS c,
+                   pg_ts_config AS t JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
+               WHERE t.cfgname = 'mine' AND c.name = %s""",
+            [SHARED],
+        )
+        for call in (f"search_keyword('{SHARED}', 'delta')",
+                     f"search('{SHARED}', 'delta', '[1, 0, 0]')",
+                     f"match_terms('{SHARED}', 'delta', '{{delta}}')"):  # fmt: skip
+            assert rows(others, call) and rows(session, call), call
+
+
 def test_access_is_changed_at_once_and_nothing_is_embedded_again(
     dsn: str, connection: Connection
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tenancy import as_role, role
 
 Connection = psycopg.Connection[Any]
 
@@ -109,3 +110,43 @@ def test_a_configuration_is_stored_with_its_schema_whatever_the_search_path(
     ).fetchall()
     assert stored == [("english",), ("public.mine",), (None,)]
     assert found(connection, "search_keyword('c', 'gamma')") == {"theirs", "short"}
+
+
+@pytest.mark.parametrize("schema", ["pg_temp", "closed"])
+def test_a_configuration_that_others_cannot_reach_is_refused_and_stops_no_reader(
+    dsn: str, connection: Connection, schema: str
+) -> None:
+    connection.execute("CREATE SCHEMA closed")
+    reader = role("reader")
+    connection.execute(f"CREATE ROLE {reader} LOGIN".encode())
+    try:
+        connection.execute("SELECT rag.grant_access(%s, 'reader')", [reader])
+        connection.execute(
+            f"CREATE TEXT SEARCH CONFIGURATION {schema}.one (COPY = pg_catalog.english)".encode()
+        )
+        if schema == "pg_temp":
+            for call in (
+                "create_collection('d', 'none', 2, language => 'pg_temp.one')",
+                "put_document('c', 'new', 'alpha', language => 'pg_temp.one')",
+            ):
+                with pytest.raises(psycopg.Error, match="out of reach") as caught:
+                    connection.execute(f"SELECT rag.{call}".encode())
+                assert caught.value.sqlstate == "RG001"
+        connection.execute(
+            """UPDATE rag.documents SET language = x.name FROM (
+                   SELECT format('%I.one', n.nspname) AS name FROM pg_ts_config AS t
+                   JOIN pg_namespace AS n ON n.oid = t.cfgnamespace WHERE t.cfgname = 'one') AS x
+               WHERE uri = 'theirs';
+               INSERT INTO rag.keyword_languages (collection_id, language)
+               SELECT d.collection_id, d.language FROM rag.documents AS d WHERE d.uri = 'theirs'"""
+        )
+        with as_role(dsn, reader) as session:
+            assert found(session, "search_keyword('c', 'alpha')") == {"plain", "theirs"}
+            assert found(session, "search('c', 'alpha', '[1, 0]')") == {"plain", "theirs"}
+            session.execute("SELECT rag.match_terms('c', 'alpha', '{alpha}')")
+            ((status, detail, remedy),) = doctor(session)
+        told = "temporary" if schema == "pg_temp" else "out of reach"
+        assert status == "warn" and f"one is {told}; 1 documents of collection 'c'" in detail
+        assert remedy.startswith("put them again with another language")
+    finally:
+        connection.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}".encode())
