@@ -45,6 +45,17 @@ BEGIN
            'correct the rows: they are read again when they change'
     FROM rag.list_sources() AS l WHERE l.failed_rows > 0;
     RETURN QUERY
+    SELECT 'broken sources', 'warn',
+        format('%s waits for a role of fewer rights than %s: what others wrote would run as that',
+            rag._table_name(r.relation), current_user),
+        'run a worker as a role that has rag.grant_access(role, ''worker'') alone'
+    FROM rag.sources AS s, LATERAL (SELECT rag._source_relation(s.source_id) AS relation) AS r
+    WHERE s.phase <> 'remove' AND r.relation IS NOT NULL
+        AND coalesce(s.followed_at, s.attached_at) < clock_timestamp() - interval '10 minutes'
+        AND (s.phase <> 'follow'
+            OR EXISTS (SELECT FROM rag.source_changes AS x WHERE x.source_id = s.source_id))
+        AND NOT rag._may_follow(ROW(s.*)::rag.sources, r.relation);
+    RETURN QUERY
     SELECT 'sources without triggers', 'warn',
            format('partition %s of %s has none, or they are disabled: writing it directly is not '
                'noticed',
@@ -88,6 +99,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_work IS
-$$rag.doctor: dead jobs, and jobs that nobody takes; sources that are broken, rows that could not be
-put, tables and partitions whose triggers are missing; steps of maintenance that fail; providers
-whose spend cap is reached. The remedy of a cap doubles it and keeps the other limits.$$;
+$$rag.doctor: dead jobs, and jobs that nobody takes; sources that are broken or that this role
+leaves alone, rows that could not be put, tables and partitions whose triggers are missing; steps of
+maintenance that fail; providers whose spend cap is reached. The remedy of a cap doubles it and
+keeps the other limits.$$;

@@ -113,6 +113,35 @@ COMMENT ON FUNCTION rag._remove_source_documents IS
 $$Delete up to batch documents that a source has put. Returns how many; 0 when none is left.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._may_follow(of_source rag.sources, relation oid)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _owner CONSTANT oid := (SELECT c.relowner FROM pg_class AS c
+        WHERE c.oid = 'rag.sources'::regclass);
+    _definition CONSTANT text := replace(of_source.definition::text, '''', '''''');
+BEGIN
+    RETURN NOT pg_has_role(_owner, 'MEMBER') OR EXISTS (
+        SELECT FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+        WHERE t.tgrelid = relation AND pg_has_role(c.relowner, _owner, 'MEMBER')
+            AND t.tgname = format('rag_source_%s_insert', of_source.source_id)
+            -- the triggers' own arguments: the row may be of whoever attaches sources
+            AND strpos(pg_get_triggerdef(t.oid), format('(''%s'', ''%s'', ''',
+                of_source.source_id, _definition)) > 0);
+END
+$$;
+
+COMMENT ON FUNCTION rag._may_follow IS
+$$Whether reading a source gives nobody else the caller's rights: its definition, and the types,
+functions and casts that the table's owner gave its columns, run as who reads it.
+
+Who has a worker's rights and no more reads all. The owner of schema rag, who has every right
+there, and superusers read tables of that owner or a superuser, with the definition that their
+triggers hold.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._advance_source(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -136,6 +165,11 @@ BEGIN
     IF _relation IS NULL THEN
         RAISE EXCEPTION 'table % or its triggers are gone', _s.table_name
         USING ERRCODE = 'RG002', HINT = 'attach it again, or rag.detach_source(NULL, collection)';
+    ELSIF NOT rag._may_follow(_s, _relation) THEN
+        RAISE NOTICE 'source % is left to a worker: what others wrote would run as role %',
+            _s.table_name, current_user
+        USING HINT = 'run a worker as a role that has rag.grant_access(role, ''worker'') alone';
+        RETURN NULL;
     END IF;
     _sql := rag._source_sql(_relation, _s.definition);
 
@@ -205,7 +239,7 @@ $$;
 COMMENT ON FUNCTION rag._advance_source IS
 $$One batch of a source's work: changes that were noted before the rows that are read for the first
 time, and then the documents whose rows are gone. Returns how much there was; 0 when it is in
-step.$$;
+step, NULL where it is left to a role of fewer rights (rag._may_follow).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.break_source(of_source integer, error text)
@@ -252,12 +286,12 @@ BEGIN
         RETURN 0;
     END IF;
     _done := rag._advance_source(_source, batch);
-    IF _done > 0 OR _source.broken IS NOT NULL THEN
+    IF _done > 0 OR _done = 0 AND _source.broken IS NOT NULL THEN
         _now := clock_timestamp();
         UPDATE rag.sources AS s SET followed_at = _now, broken = NULL
             WHERE s.source_id = of_source;
     END IF;
-    RETURN _done;
+    RETURN coalesce(_done, 0);
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS _hint = PG_EXCEPTION_HINT;
     PERFORM rag.break_source(of_source, concat_ws('; ', SQLERRM, nullif(_hint, '')));
@@ -270,7 +304,8 @@ $$One batch of one source; nothing when another session is at it. Returns how mu
 
 A source that cannot be followed (a column is gone, no right to read the table, row-level security
 would hide rows, a deadlock) is marked broken with the reason and keeps its changes; no error of it
-reaches the caller, except a cancelled statement.
+reaches the caller, except a cancelled statement. The owner of schema rag and superusers leave what
+others attached, and tables of others, to a worker of fewer rights: a notice says so.
 Circle: worker, Maintenance and versions.
 SELECT rag.follow_source(1)$$;
 

@@ -38,12 +38,20 @@ BEGIN
     IF _source.broken IS NOT NULL THEN
         RAISE EXCEPTION 'source % is broken: %', _source.table_name, _source.broken
         USING ERRCODE = 'RG001', HINT = 'mend it or attach it again; its changes are kept';
+    ELSIF _source.phase <> 'remove'
+        AND NOT rag._may_follow(_source, rag._source_relation(of_source)) THEN
+        RAISE EXCEPTION 'permission denied: what others wrote for source % would run as role %',
+            _source.table_name, current_user
+        USING ERRCODE = '42501',
+            HINT = 'call it, or run a worker, as a role that has no more than '
+                'rag.grant_access(role, ''worker'')';
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._require_following IS
-$$Error RG001, with the reason, when a source is broken.$$;
+$$Error RG001, with the reason, when a source is broken, 42501 where the caller has too many
+rights.$$;
 
 
 -- A procedure that commits can have no SET clause.

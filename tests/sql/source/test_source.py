@@ -1,13 +1,16 @@
 """Sources: an application's own table that a collection follows."""
 
 import contextlib
+import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
 from patience import wait_until
 from sql_calls import FOLLOW
+from tenancy import as_role, role
 
 from rag_pg import Rag
 from rag_pg.db import schema
@@ -791,3 +794,81 @@ def test_the_triggers_of_partitions_go_from_the_root_down(
         writer.commit()
         detached.join()
     assert detached.error is None  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def others(connection: Connection, *kinds: str) -> Iterator[list[str]]:
+    """Login roles with access of these kinds."""
+    names = [role(kind) for kind in kinds]
+    for name, kind in zip(names, kinds, strict=True):
+        connection.execute(f"CREATE ROLE {name} LOGIN".encode())
+        connection.execute("SELECT rag.grant_access(%s, %s)", [name, kind])
+    try:
+        yield names
+    finally:
+        for name in names:
+            connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}".encode())
+
+
+def test_what_others_attach_runs_with_a_workers_rights_alone(
+    dsn: str, connection: Connection
+) -> None:
+    with others(connection, "source_owner", "worker") as (attacher, worker):
+        connection.execute(
+            f"""CREATE SCHEMA theirs AUTHORIZATION {attacher};
+                GRANT USAGE ON SCHEMA theirs TO {worker}""".encode()
+        )
+        with as_role(dsn, attacher) as session, as_role(dsn, worker) as following:
+            session.execute(
+                f"""CREATE TABLE theirs.notes AS SELECT 1 AS id, 'a note' AS body, ''::text AS ran;
+                    ALTER TABLE theirs.notes ADD PRIMARY KEY (id);
+                    GRANT SELECT ON theirs.notes TO {worker};
+                    CREATE FUNCTION theirs.act() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
+                        RAISE EXCEPTION 'ran as %', current_user USING ERRCODE = '42501';
+                    END$$;
+                    SELECT rag.attach_source('theirs.notes', 'kb', '{{body}}',
+                        condition => 'theirs.act()')""".encode()
+            )
+            connection.execute("CALL rag.maintain()")
+            connection.execute("SELECT rag.maintain_step('source', source_id) FROM rag.sources")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="would run as role"):
+                sync(connection, "theirs.notes")
+            assert source(connection)[2] == "backfilling"
+            following.execute("CALL rag.maintain()")
+            assert source(connection).last_error == f"ran as {worker}"
+            connection.execute("CALL rag.maintain()")
+            assert source(connection).last_error == f"ran as {worker}"
+            # a table of the others that the owner attached
+            session.execute(
+                "SELECT rag.detach_source('theirs.notes', 'kb', delete_documents => true)"
+            )
+            connection.execute("CALL rag.maintain()")
+            assert connection.execute("SELECT count(*) FROM rag.sources").fetchone() == (0,)
+            connection.execute("SELECT rag.attach_source('theirs.notes', 'kb', '{body}')")
+            connection.execute("CALL rag.maintain()")
+            assert documents(connection) == {}
+            connection.execute("UPDATE rag.sources SET attached_at = now() - interval '1 hour'")
+            told = "SELECT detail FROM rag.doctor() WHERE check_name = 'broken sources'"
+            assert "theirs.notes waits" in str(connection.execute(told.encode()).fetchone())
+            following.execute("CALL rag.maintain()")
+            assert documents(connection) == {"theirs.notes/1": ("a note", {})}
+            assert connection.execute(told.encode()).fetchone() == ("none",)
+
+
+def test_the_owner_follows_its_tables_as_they_were_attached(
+    dsn: str, connection: Connection
+) -> None:
+    insert(connection, 1)
+    attach(connection, condition=r"body <> '\' AND status = 'live'")
+    with others(connection, "source_owner") as (attacher,), as_role(dsn, attacher) as session:
+        kept = session.execute("SELECT definition FROM rag.sources").fetchone()
+        session.execute(
+            """UPDATE rag.sources
+               SET definition = jsonb_set(definition, '{condition}', '"1 / 0 = 1"')"""
+        )
+        connection.execute("CALL rag.maintain()")
+        assert (source(connection).state, documents(connection)) == ("backfilling", {})
+        assert kept
+        session.execute("UPDATE rag.sources SET definition = %s", [json.dumps(kept[0])])
+        connection.execute("CALL rag.maintain()")
+        assert list(documents(connection)) == ["public.articles/1"]
