@@ -58,9 +58,14 @@ DECLARE
     writers CONSTANT text[] := '{_source_sql,_source_columns,_key_operator,_table_name,'
         '_note_version}';
     _of_a_source CONSTANT boolean := access IN ('source_owner', 'source_writer');
-    _writes CONSTANT boolean := access IN ('writer', 'worker');
-    _writing CONSTANT text[] := ARRAY(
-        SELECT f.function_name FROM rag._door_functions() AS f WHERE f.runs_as = 'writer');
+    _kinds CONSTANT text[] := access || ARRAY(SELECT g.access FROM rag.access_grants AS g
+        WHERE g.role_name = _apply_access.role_name);
+    -- These run with the rights of the door once there are tenants, whoever calls them.
+    _withheld CONSTANT oid[] := ARRAY(
+        SELECT p.oid FROM pg_proc AS p
+        JOIN rag._door_functions() AS f ON f.function_name = p.proname
+        WHERE p.pronamespace = 'rag'::regnamespace AND p.proname <> 'visible_tenants'
+            AND NOT _kinds && rag._door_kinds(f.runs_as));
     _routines text;
     _readable text;
     _right record;
@@ -70,16 +75,12 @@ BEGIN
     FROM pg_proc AS p
     WHERE p.pronamespace = 'rag'::regnamespace AND CASE access
         WHEN 'source_writer' THEN p.proname = ANY (writers)
-        ELSE (access = 'source_owner' OR p.proname <> ALL (owners))
-            AND (_writes OR p.proname <> ALL (_writing)) END;
-    -- These run with the rights of a writer once there are tenants, whoever calls them.
-    IF NOT _writes AND NOT EXISTS (SELECT FROM rag.access_grants AS g
-        WHERE g.role_name = _apply_access.role_name AND g.access IN ('writer', 'worker')) THEN
-        EXECUTE (
-            SELECT format('REVOKE ALL ON ROUTINE %s FROM %I',
-                string_agg(p.oid::regprocedure::text, ', '), _apply_access.role_name)
-            FROM pg_proc AS p
-            WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = ANY (_writing));
+        ELSE (access = 'source_owner' OR p.proname <> ALL (owners)) AND p.oid <> ALL (_withheld)
+        END;
+    IF _withheld <> '{}' THEN
+        EXECUTE format('REVOKE ALL ON ROUTINE %s FROM %I',
+            (SELECT string_agg(w.id::regprocedure::text, ', ') FROM unnest(_withheld) AS w (id)),
+            role_name);
     END IF;
     EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %I', _routines, role_name);
     IF NOT _of_a_source THEN
@@ -105,7 +106,8 @@ $$;
 
 COMMENT ON FUNCTION rag._apply_access IS
 $$Grant a role the rights of a kind of use, as this release's functions and tables need them.
-What puts and deletes documents may be called by writers and workers alone.$$;
+What puts and deletes documents may be called by writers and workers alone, what reads them not by
+who only attaches sources or writes their tables.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_access_call(role_name text, access text)

@@ -17,7 +17,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag._require_collection(attach_source.collection);
+    _collection rag.collections := rag._collection_to_follow(attach_source.collection);
     _definition jsonb := rag._define_source(
         attach_source.source_table, attach_source.content, attach_source.key, attach_source.title,
         attach_source.metadata, attach_source.condition, attach_source.uri, attach_source.language,
@@ -161,7 +161,7 @@ BEGIN
         _ids := ARRAY(
             SELECT s.source_id FROM rag.sources AS s
             WHERE s.collection_id =
-                (rag._require_collection(detach_source.collection)).collection_id
+                (rag._collection_to_follow(detach_source.collection)).collection_id
                 AND s.phase <> 'remove' AND rag._source_relation(s.source_id) IS NULL);
     END IF;
     -- The source first, then its table: the order in which rag.follow_source locks them.
@@ -228,7 +228,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _only integer := CASE WHEN list_sources.collection IS NOT NULL
-                          THEN (rag._require_collection(list_sources.collection)).collection_id END;
+        THEN (rag._collection_to_follow(list_sources.collection)).collection_id END;
 BEGIN
     RETURN QUERY
     SELECT c.name, coalesce(rag._table_name(r.relation), s.table_name),

@@ -211,6 +211,25 @@ A copy of the table, made with its triggers, has triggers of the same names: the
 name is meant, else the oldest.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._collection_to_follow(wanted text)
+RETURNS rag.collections
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _found rag.collections;
+BEGIN
+    SELECT c.* INTO _found FROM rag.collections AS c
+    WHERE c.name = wanted AND c.dropped_at IS NULL;
+    RETURN CASE WHEN _found.collection_id IS NULL THEN rag._require_collection(wanted)
+        ELSE _found END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._collection_to_follow IS
+$$The collection of that name, or error RG002: for who attaches sources, and may not search it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._require_source(source_table regclass, collection text)
 RETURNS rag.sources
 LANGUAGE plpgsql STABLE
@@ -218,7 +237,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _only integer := CASE WHEN _require_source.collection IS NOT NULL
-                          THEN (rag._require_collection(_require_source.collection)).collection_id
+                          THEN (rag._collection_to_follow(_require_source.collection)).collection_id
                               END;
     _found rag.sources[];
 BEGIN

@@ -152,21 +152,24 @@ BEGIN
     WHERE a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')
         AND a.grantee <> a.relowner;
     RETURN QUERY
-    SELECT 'door', 'fail', format('%s may call %s and is no writer', g.grantee,
+    SELECT 'door', 'fail', format('%s may call %s and has no such access',
+            g.grantee,
             left(string_agg(p.oid::regproc::text, ', ' ORDER BY p.proname), 200)),
         format('REVOKE ALL ON ROUTINE %s FROM %s',
             string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.proname), g.grantee)
     FROM pg_proc AS p
-    JOIN rag._door_functions() AS f ON f.function_name = p.proname AND f.runs_as = 'writer',
+    JOIN rag._door_functions() AS f ON f.function_name = p.proname
+        AND f.runs_as <> 'caller' AND p.proname <> 'visible_tenants',
     LATERAL aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS x,
     LATERAL (SELECT CASE x.grantee WHEN 0 THEN 'PUBLIC'
         ELSE x.grantee::regrole::text END AS grantee) AS g
     WHERE p.pronamespace = 'rag'::regnamespace AND x.grantee <> p.proowner
         AND NOT EXISTS (SELECT FROM pg_roles AS r
-            WHERE r.oid = x.grantee AND (r.rolsuper OR r.rolname = _roles.owner_name
+            WHERE r.oid = x.grantee AND (r.rolsuper
+                OR r.rolname IN (_roles.owner_name, _roles.reader, _roles.writer)
                 OR EXISTS (SELECT FROM rag.tenant_roles AS t WHERE t.role_name = r.rolname)
                 OR EXISTS (SELECT FROM rag.access_grants AS a WHERE a.role_name = r.rolname
-                    AND a.access IN ('writer', 'worker'))))
+                    AND a.access = ANY (rag._door_kinds(f.runs_as)))))
     GROUP BY g.grantee;
     RETURN QUERY
     SELECT 'door', 'warn', format('role %I may write as %s, but policies hold it: its functions '

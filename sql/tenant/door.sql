@@ -37,6 +37,17 @@ read with the worker's, views of the application among it: rag.ask and the like 
 them.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._door_kinds(runs_as text)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE runs_as WHEN 'writer' THEN '{writer,worker}'::text[]
+    WHEN 'reader' THEN '{reader,evaluator,writer,worker}'
+    ELSE '{reader,evaluator,writer,worker,source_owner,source_writer}' END;
+
+COMMENT ON FUNCTION rag._door_kinds IS
+$$The kinds of rag.grant_access that may call functions of the door (rag._door_functions).$$;
+
+
 CREATE OR REPLACE FUNCTION rag._door_roles(OUT owner_name name, OUT reader name, OUT writer name)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT

@@ -47,7 +47,8 @@ BEGIN
             _tenants := '{*}';
         ELSIF EXISTS (SELECT FROM rag.access_grants AS g
             JOIN pg_roles AS r ON r.rolname = g.role_name
-            WHERE pg_has_role(session_user, r.oid, 'MEMBER')) THEN
+            WHERE pg_has_role(session_user, r.oid, 'MEMBER')
+                AND g.access = ANY (rag._door_kinds('reader'))) THEN
             _tenants := '{*}';
         ELSE
             _tenants := '{}';

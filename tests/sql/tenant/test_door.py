@@ -277,6 +277,52 @@ def test_roles_beside_tenants_see_what_they_did(dsn: str) -> None:
         assert error(stranger, "SELECT rag.put_document('docs-a', 'x', 'y')")[0] == "RG002"
 
 
+@pytest.mark.parametrize("access", ["source_owner", "source_writer"])
+def test_who_attaches_sources_or_writes_their_tables_reads_no_text(dsn: str, access: str) -> None:
+    attacher = f"attacher_{os.getpid()}"
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {attacher} LOGIN".encode())
+        try:
+            owner.execute("SELECT rag.grant_access(%s, %s)", [attacher, access])
+            calls = (
+                "rag.search('docs-b', 'alpha')",
+                "rag.search_keyword('docs-b', 'alpha')",
+                "rag.list_documents('docs-b')",
+                f"rag.list_chunks('docs-b', '{{{canary('b')}-0}}')",
+                "rag.list_collections()",
+            )
+            with as_role(dsn, attacher) as connection:
+                for call in calls:
+                    assert error(connection, f"SELECT * FROM {call}")[0] == "42501", call
+                if access == "source_owner":
+                    owner.execute(f"GRANT CREATE ON SCHEMA public TO {attacher}".encode())
+                    connection.execute(
+                        """CREATE TABLE public.theirs (id integer PRIMARY KEY, body text);
+                           SELECT rag.attach_source('public.theirs', 'docs-b', '{body}')"""
+                    )
+                    listed = "SELECT collection_name FROM rag.list_sources('docs-b')"
+                    assert connection.execute(listed.encode()).fetchall() == [("docs-b",)]
+                    connection.execute("SELECT rag.detach_source('public.theirs', 'docs-b', true)")
+                # by a hand's mistake
+                owner.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO " + attacher)
+                (told,) = owner.execute(
+                    """SELECT count(*) FROM rag.check_tenants()
+                       WHERE detail ~ %s AND detail ~ 'has no such access'""",
+                    [attacher],
+                ).fetchone() or (0,)
+                assert told == 1
+                for call in calls[:-1]:
+                    assert error(connection, f"SELECT * FROM {call}")[0] == "RG002", call
+                assert connection.execute(f"SELECT * FROM {calls[-1]}".encode()).fetchall() == []
+            owner.execute("SELECT rag.grant_access(%s, 'reader')", [attacher])
+            with as_role(dsn, attacher) as connection:
+                for call in calls:
+                    assert connection.execute(f"SELECT * FROM {call}".encode()).fetchall(), call
+        finally:
+            owner.execute("SELECT rag.revoke_access(%s)", [attacher])
+            owner.execute(f"DROP OWNED BY {attacher}; DROP ROLE {attacher}".encode())
+
+
 def test_listening_tells_nothing_of_tenants(dsn: str) -> None:
     with as_role(dsn, role(STRANGER)) as stranger:
         stranger.execute("LISTEN rag_ready")
