@@ -99,7 +99,17 @@ BEGIN
              FROM unnest(_right.tables) AS t (name)), role_name);
     END LOOP;
     IF access IN ('writer', 'worker', 'evaluator', 'source_owner') THEN
-        EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA rag TO %I', role_name);
+        -- Of what it inserts by rag._next_id, and of columns without an identity, whose numbers
+        -- need no right: who has more could use up those of others.
+        EXECUTE (SELECT format('GRANT USAGE ON SEQUENCE %s TO %I',
+                string_agg(DISTINCT s.oid::regclass::text, ', '), role_name)
+            FROM rag._access_rights() AS r, unnest(r.tables) AS t (name), pg_depend AS d,
+                pg_class AS s
+            WHERE r.access = _apply_access.access AND r.rights ~ 'INSERT'
+                AND d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+                AND d.refobjid = format('rag.%I', t.name)::regclass
+                AND (d.deptype = 'a' OR t.name IN ('backlogs', 'eval_sets', 'sources'))
+                AND s.oid = d.objid AND s.relkind = 'S');
     END IF;
 END
 $$;
@@ -240,7 +250,13 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _role text;
 BEGIN
+    FOR _role IN SELECT DISTINCT a.role_name FROM rag.list_access() AS a WHERE a.role_exists LOOP
+        -- an earlier release gave all
+        EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA rag FROM %I', _role);
+    END LOOP;
     PERFORM rag._apply_access(a.role_name, a.access) FROM rag.list_access() AS a
     WHERE a.role_exists;
     PERFORM rag._apply_tenants();

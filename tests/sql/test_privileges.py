@@ -150,6 +150,30 @@ def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, st
     assert wrong == {"service_keys", "service_key_uses"}  # which are the owner's alone
 
 
+# By what it inserts; the numbers of others it could use up.
+NUMBERS = {
+    "stranger": set(),
+    "reader": set(),
+    "evaluator": {"eval_sets"},
+    "writer": {"eval_sets", "backlogs", "jobs", "chunk_ids"},
+    "worker": {"eval_sets", "backlogs", "jobs", "chunk_ids"},
+}
+
+
+@pytest.mark.parametrize("role", NUMBERS)
+def test_each_role_takes_numbers_of_what_it_inserts_alone(roles: dict[str, str], role: str) -> None:
+    used = """SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace
+              AND CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE') END"""
+    with psycopg.connect(roles["owner"], autocommit=True) as connection:
+        if role != "stranger":
+            name = roles[role].split("user=")[1].split()[0]
+            connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA rag TO {name}".encode())
+            connection.execute("SELECT rag._renew_access()")
+    with psycopg.connect(roles[role]) as connection:
+        found = {re.sub("_[a-z]*_id_seq$", "", name) for (name,) in connection.execute(used)}
+    assert found == NUMBERS[role]
+
+
 def test_rights_are_given_again_by_an_upgrade_and_taken_away_whole(roles: dict[str, str]) -> None:
     quoted = sql.Identifier(roles["reader_name"]).as_string()
     with psycopg.connect(roles["owner"], autocommit=True) as connection:
