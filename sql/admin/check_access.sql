@@ -29,6 +29,19 @@ BEGIN
     JOIN pg_roles AS o ON o.oid = n.nspowner
     WHERE n.nspname = 'rag' AND n.nspowner <> r.relowner AND NOT o.rolsuper;
     RETURN QUERY
+    SELECT DISTINCT 'schema rights', 'warn',
+           format('session %s (%s) holds an advisory lock of schema rag, where that role has no '
+               'right', s.pid, s.usename), format('SELECT pg_terminate_backend(%s)', s.pid)
+    FROM pg_locks AS k
+    JOIN pg_database AS d ON d.oid = k.database AND d.datname = current_database()
+    JOIN pg_stat_activity AS s ON s.pid = k.pid
+        AND NOT has_schema_privilege(s.usesysid, 'rag', 'USAGE'),
+    LATERAL (SELECT (k.classid::bigint << 32) | k.objid::bigint AS key) AS h
+    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1 AND (
+        h.key IN (0x7261675F7067, rag._tenants_lock(), rag._erasure_lock(0))
+        OR EXISTS (SELECT FROM rag.collections AS c WHERE h.key IN (
+            rag._keyword_lock(c.collection_id), rag._erasure_lock(c.collection_id))));
+    RETURN QUERY
     SELECT 'keyword merges', 'warn',
            format('session %s (%s) has held up those of collection %L for %s: %s changes or more '
                'wait', l.pid, s.usename, c.name,

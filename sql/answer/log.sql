@@ -8,7 +8,7 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     -- after an erasure that is under way, in whose transaction nobody sees the receipt yet
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection.collection_id));
+    PERFORM rag._await_lock(rag._erasure_lock(of_collection.collection_id), shared => true);
     PERFORM rag._settle_erasures();
     RETURN rag._erased_since_snapshot() OR EXISTS (
         SELECT FROM rag.erasures AS e

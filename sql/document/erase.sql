@@ -44,7 +44,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_await_erasures.collection_id));
+    PERFORM rag._await_lock(rag._erasure_lock(_await_erasures.collection_id), shared => true);
     IF rag._erased_since_snapshot() THEN
         RAISE EXCEPTION 'a document was erased since this transaction began'
         USING ERRCODE = '40001', HINT = 'begin it again, and read again what it keeps';
@@ -389,9 +389,9 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'call it in READ COMMITTED, as what others wrote goes, too';
     END IF;
     -- First, as who holds it waits for nobody's documents.
-    PERFORM pg_advisory_xact_lock(rag._keyword_lock(_key));
-    PERFORM pg_advisory_xact_lock(rag._erasure_lock(_key));
-    PERFORM pg_advisory_xact_lock(rag._erasure_lock(0));
+    PERFORM rag._await_lock(rag._keyword_lock(_key));
+    PERFORM rag._await_lock(rag._erasure_lock(_key));
+    PERFORM rag._await_lock(rag._erasure_lock(0));
     PERFORM setval('rag.last_erasure', pg_current_xact_id()::text::bigint);
     IF erase.uri IS NOT NULL THEN
         _uris := ARRAY[erase.uri];

@@ -33,7 +33,7 @@ BEGIN
             HINT = 'put the rows as documents, or follow the table in a database without Citus';
     END IF;
     -- Two that attach one table at once would make two sources of it.
-    PERFORM pg_advisory_xact_lock(hashtextextended('rag source', source_table::oid::bigint));
+    PERFORM rag._await_lock(hashtextextended('rag source', source_table::oid::bigint));
     _id := (
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'

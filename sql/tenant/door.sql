@@ -249,6 +249,51 @@ roles of rag.grant_access see all. Whoever else reads them, but for their owner,
 open_door: false takes them away.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._change_policies(open_door boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _patience CONSTANT text := current_setting('lock_timeout');
+    _pid integer;
+    _user name;
+BEGIN
+    FOR _try IN 1..10 LOOP
+        BEGIN
+            PERFORM set_config('lock_timeout', '200ms', true);
+            PERFORM rag._set_tenant_policies(open_door);
+            PERFORM set_config('lock_timeout', _patience, true);
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.1);  -- searches that have waited go first
+        END;
+    END LOOP;
+    SELECT s.pid, s.usename INTO _pid, _user
+    FROM rag._tenant_policies() AS t
+    JOIN pg_locks AS l ON l.relation = format('rag.%I', t.relation)::regclass AND l.granted
+    JOIN pg_stat_activity AS s ON s.pid = l.pid AND s.pid <> pg_backend_pid()
+    ORDER BY s.xact_start, s.pid LIMIT 1;
+    RAISE EXCEPTION 'the policies cannot be changed now: session % (%) uses the tables', _pid, _user
+    USING ERRCODE = 'RG007', HINT = format('end its transaction, or SELECT '
+        'pg_terminate_backend(%s), and call this again', _pid);
+END
+$$;
+
+COMMENT ON FUNCTION rag._change_policies IS
+$$Set the policies (rag._set_tenant_policies) without holding up searches for long: a policy is
+changed under a lock that waits for every transaction that reads the table, and new ones wait behind
+it. Error RG007, with the oldest of these, where ten attempts of 200 ms did not get it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._tenants_lock()
+RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended('rag._apply_tenants', 0);
+
+COMMENT ON FUNCTION rag._tenants_lock IS
+$$The key of the advisory lock of who changes the rights of tenants.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._apply_tenants(roles text[] DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -258,21 +303,21 @@ DECLARE
     _is_open boolean;
     _role record;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('rag._apply_tenants', 0));
+    PERFORM rag._await_lock(rag._tenants_lock());
     _is_open := EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
         AND p.polrelid = 'rag.collections'::regclass);
     IF NOT EXISTS (SELECT FROM rag.tenant_roles) THEN
         IF EXISTS (SELECT FROM pg_policy AS p WHERE p.polname = 'tenant'
             AND p.polrelid = 'rag.collections'::regclass) THEN
             PERFORM rag._move_door_functions(false);
-            PERFORM rag._set_tenant_policies(false);
+            PERFORM rag._change_policies(false);
         END IF;
         RETURN;
     END IF;
     IF roles IS NULL OR NOT _is_open THEN
         PERFORM rag._make_door_roles();
     END IF;
-    PERFORM rag._set_tenant_policies(true);
+    PERFORM rag._change_policies(true);
     IF roles IS NULL OR NOT _is_open THEN
         PERFORM rag._move_door_functions(true);
     END IF;

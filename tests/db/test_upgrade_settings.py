@@ -8,8 +8,9 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from tenancy import as_role, role
 
-from rag_pg import DatabaseUnavailable
+from rag_pg import DatabaseUnavailable, NotReady
 from rag_pg.db import schema
 from rag_pg.db.connect import connect
 from rag_pg.db.database import Database
@@ -82,6 +83,21 @@ def test_timeouts_of_the_role_do_not_cut_an_upgrade_off(dsn: str) -> None:
         holder.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK_KEY])
         waiting.join()
     assert errors == []
+
+
+def test_a_stranger_who_holds_the_lock_of_upgrades_is_named(dsn: str) -> None:
+    stranger = role("stranger")
+    with connect(dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {stranger} LOGIN".encode())
+        try:
+            with as_role(dsn, stranger) as holder:
+                holder.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK_KEY])
+                end = rf"pg_terminate_backend\({holder.info.backend_pid}\)"
+                with pytest.raises(NotReady, match=rf"of role {stranger}, .* {end}"):
+                    schema.upgrade(dsn)
+            schema.upgrade(dsn)
+        finally:
+            owner.execute(f"DROP ROLE {stranger}".encode())
 
 
 def test_no_timeout_of_the_role_holds_in_a_transaction_of_the_schema(dsn: str) -> None:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from rag_pg.config import SCHEMA
-from rag_pg.db.schema.transaction import LOCK_KEY, psycopg_connection, transaction
+from rag_pg.db.schema.transaction import await_upgrades, psycopg_connection, transaction
 from rag_pg.errors import NotReady, RagError
 
 NAMES = (
@@ -59,14 +59,14 @@ def make_api(
     Args:
         roles: get the right to call its functions, which do what the role may do in schema rag.
         access: reader or writer: given to the roles by rag.grant_access; None: as they are.
-    Raises: NotReady where a schema of that name is another's. NotFound: no such role.
-        PermissionDenied: as somebody else than the owner.
+    Raises: NotReady where a schema of that name is another's, or as an upgrade. NotFound: no such
+        role. PermissionDenied: as somebody else than the owner.
     """
     api = sql.Identifier(f"{schema}_api")
     try:
         with transaction(dsn, schema) as connection:
             raw = psycopg_connection(connection)
-            raw.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", [LOCK_KEY])
+            await_upgrades(raw)
             if not _is_made(raw):
                 _make_schema(raw, api)
             for role in roles:

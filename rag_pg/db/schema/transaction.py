@@ -11,14 +11,24 @@ import psycopg
 
 from rag_pg.db.connect import away_remedy, connect, limit_remedy
 from rag_pg.db.schema.name import use_schema
-from rag_pg.errors import DatabaseUnavailable, InvalidInput
+from rag_pg.errors import DatabaseUnavailable, InvalidInput, NotReady
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOCK_KEY = 0x7261675F7067  # "rag_pg"
-
-
+# Who holds it and cannot be at an upgrade.
+STRANGER = """
+SELECT l.pid, s.usename
+FROM pg_locks AS l
+JOIN pg_stat_activity AS s ON s.pid = l.pid
+JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+    AND (l.classid::bigint << 32 | l.objid::bigint) = %s
+    AND NOT has_database_privilege(s.usesysid, d.oid, 'CREATE')
+    AND NOT EXISTS (SELECT FROM pg_namespace AS n
+        WHERE n.nspname = 'rag' AND pg_has_role(s.usesysid, n.nspowner, 'MEMBER'))
+"""
 KEYWORD = """
 SELECT FROM pg_catalog.pg_get_keywords() AS k
 WHERE k.word OPERATOR(pg_catalog.=) %s AND k.catcode OPERATOR(pg_catalog.<>) 'U'
@@ -90,11 +100,29 @@ def prepare_session(connection: Connection) -> None:
     """Wait for other upgrades, then let no setting of the role
     or the database change what is installed."""
     patience = scalar(connection, "SHOW lock_timeout")
-    connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
-    connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
+    await_upgrades(psycopg_connection(connection))
     # it spares who uses the tables
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience}'")
     connection.exec_driver_sql("SET LOCAL standard_conforming_strings TO on")
+
+
+def await_upgrades(raw: psycopg.Connection[Any]) -> None:
+    """Wait for other upgrades, and hold off more. Raises NotReady where somebody who cannot upgrade
+    holds the lock, as any session of the database may."""
+    while True:
+        try:
+            with raw.transaction():
+                raw.execute("SET LOCAL lock_timeout = '1s'")
+                raw.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", [LOCK_KEY])
+            return
+        except psycopg.errors.LockNotAvailable:
+            stranger = raw.execute(STRANGER, [LOCK_KEY]).fetchone()
+        if stranger is not None:
+            pid, role = stranger
+            raise NotReady(
+                f"session {pid} of role {role}, which cannot upgrade, holds the lock of upgrades;"
+                f" end it: SELECT pg_terminate_backend({pid})"
+            )
 
 
 def explain(error: BaseException | None) -> str:

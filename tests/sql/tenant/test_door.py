@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +322,38 @@ def test_who_attaches_sources_or_writes_their_tables_reads_no_text(dsn: str, acc
         finally:
             owner.execute("SELECT rag.revoke_access(%s)", [attacher])
             owner.execute(f"DROP OWNED BY {attacher}; DROP ROLE {attacher}".encode())
+
+
+def test_a_transaction_left_open_holds_up_no_search_behind_a_grant(dsn: str) -> None:
+    """A new role changes a policy, which needs a lock that waits for every reader."""
+    reader = f"plain_reader_{os.getpid()}"
+    grant = "SELECT rag.grant_access(%s, 'reader')"
+    with (
+        psycopg.connect(dsn, autocommit=True) as owner,
+        as_role(dsn, role("a")) as left,
+        as_role(dsn, role("b")) as searching,
+    ):
+        owner.execute(f"SET statement_timeout = '1min'; CREATE ROLE {reader}".encode())
+        try:
+            searching.execute("SET statement_timeout = '1min'")
+            left.execute("BEGIN; SELECT rag.list_collections()")
+            with ThreadPoolExecutor(1) as beside:
+                granting = beside.submit(error, owner, grant, reader)
+                while not granting.done():
+                    assert searching.execute(
+                        "SELECT uri FROM rag.search('docs-b', 'alpha')"
+                    ).fetchall()
+            state, message, hint = granting.result()
+            assert state == "RG007" and f"session {left.info.backend_pid} (" in message
+            assert f"pg_terminate_backend({left.info.backend_pid})" in hint
+            left.execute("COMMIT")
+            with owner.transaction():
+                owner.execute("SET LOCAL lock_timeout = '7s'")
+                owner.execute(grant, [reader])
+                assert owner.execute("SHOW lock_timeout").fetchone() == ("7s",)
+        finally:
+            owner.execute("SELECT rag.revoke_access(%s)", [reader])
+            owner.execute(f"DROP OWNED BY {reader}; DROP ROLE {reader}".encode())
 
 
 def test_listening_tells_nothing_of_tenants(dsn: str) -> None:

@@ -1,0 +1,43 @@
+-- Locks that any session of the database can hold: waited for, but not for ever.
+
+CREATE OR REPLACE FUNCTION rag._await_lock(key bigint, shared boolean DEFAULT false)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _patience CONSTANT text := current_setting('lock_timeout');
+    _pid integer;
+    _user name;
+BEGIN
+    IF (CASE WHEN shared THEN pg_try_advisory_xact_lock_shared(key)
+        ELSE pg_try_advisory_xact_lock(key) END) THEN
+        RETURN;
+    END IF;
+    BEGIN
+        PERFORM set_config('lock_timeout', coalesce(nullif(_patience, '0'), '1min'), true);
+        IF shared THEN
+            PERFORM pg_advisory_xact_lock_shared(key);
+        ELSE
+            PERFORM pg_advisory_xact_lock(key);
+        END IF;
+        PERFORM set_config('lock_timeout', _patience, true);
+        RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+        NULL;
+    END;
+    SELECT s.pid, s.usename INTO _pid, _user
+    FROM pg_locks AS l JOIN pg_stat_activity AS s ON s.pid = l.pid
+    JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND ((l.classid::bigint << 32) | l.objid::bigint) = key
+    ORDER BY s.xact_start, s.pid LIMIT 1;
+    RAISE EXCEPTION 'session % (%) holds an advisory lock that this waits for', _pid, _user
+    USING ERRCODE = 'RG007', HINT = format('call this again when its transaction has ended, or '
+        'SELECT pg_terminate_backend(%s)', _pid);
+END
+$$;
+
+COMMENT ON FUNCTION rag._await_lock IS
+$$Take an advisory lock until the transaction ends. Error RG007 names who holds it, after a minute
+or lock_timeout: any session of the database can, by accident or on purpose.$$;
