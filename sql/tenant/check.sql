@@ -155,7 +155,8 @@ BEGIN
     SELECT 'door', 'fail', format('%s may call %s and has no such access',
             g.grantee,
             left(string_agg(p.oid::regproc::text, ', ' ORDER BY p.proname), 200)),
-        format('REVOKE ALL ON ROUTINE %s FROM %s',
+        format('REVOKE ALL ON ROUTINE %s FROM %s; where it was renamed, SELECT rag.revoke_tenant('
+            'its old name) or rag.revoke_access',
             string_agg(p.oid::regprocedure::text, ', ' ORDER BY p.proname), g.grantee)
     FROM pg_proc AS p
     JOIN rag._door_functions() AS f ON f.function_name = p.proname

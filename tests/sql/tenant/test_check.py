@@ -76,6 +76,10 @@ MIS_SET = {
         f"GRANT EXECUTE ON FUNCTION rag.put_document TO {TENANT}", "may call put_document", ""),
     "who is no writer and may write": (
         f"GRANT EXECUTE ON FUNCTION rag.delete_where TO {OTHER}", "may call delete_where and", ""),
+    "a tenant that was renamed, and another of that name": (
+        f"ALTER ROLE {TENANT} RENAME TO {TENANT}_old; CREATE ROLE {TENANT} LOGIN",
+        f"{TENANT}_old may call", f"DROP ROLE {TENANT}; ALTER ROLE {TENANT}_old RENAME TO {TENANT}",
+    ),
     "roles that others write": (
         f"GRANT INSERT ON rag.tenant_roles TO {OTHER}", "may write tenant_roles", ""),
     "a tenant of a collection that others set": (
