@@ -238,6 +238,24 @@ def test_roles_of_a_source_attach_it_and_write_its_table(roles: dict[str, str]) 
         connection.execute("SELECT rag.detach_source('app.notes', 'docs'); DROP TABLE app.notes")
 
 
+def test_who_may_not_insert_calls_of_workers_asks_none(roles: dict[str, str]) -> None:
+    reader = sql.Identifier(roles["reader_name"]).as_string()
+    leave = """INSERT INTO rag.worker_calls (collection_id, kind, arguments, expires_at)
+               VALUES (1, 'ask', '{"question": "why?"}', 'infinity')"""
+    with (
+        psycopg.connect(roles["owner"], autocommit=True) as owner,
+        psycopg.connect(roles["reader"], autocommit=True) as asking,
+    ):
+        owner.execute(f"REVOKE INSERT ON rag.worker_calls FROM {reader}".encode())
+        try:
+            for statement in (leave, *(CALLS[name][1] for name in ("ask", "request_answer"))):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    asking.execute(statement.encode())
+            assert outcome(asking, "search") is None
+        finally:
+            owner.execute("SELECT rag.grant_access(%s, 'reader')", [roles["reader_name"]])
+
+
 def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -> None:
     for rank in ("reader", "writer", "worker"):
         with psycopg.connect(roles[rank]) as connection:
