@@ -106,7 +106,7 @@ def foreign_measures(claim: str, source: str, results: str = "", whole: str = ""
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
         others = [one for _, one in there if one[:2] == (value, dimension)]
-        others = others or _all_of_units(value, source, there)
+        others = others or [*_all_of_units(value, source, there)]
         is_new = not results and value not in figures
         if (others or is_new) and written not in same and value not in given:
             wrong.append(written)

@@ -85,7 +85,9 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
             continue  # no member of a list: "and resume it later"
         part = _new(match["part"] or match["last"])
         shared = sum(known.get(word, False) for word in part)
-        rest, rest_told = len(known) - len(part), told - shared
+        inside = _new(match[0])  # with the word that adds it
+        rest = len(known) - len(inside)
+        rest_told = told - sum(known[word] for word in inside)
         if 3 * shared <= len(part) > 0 and rest_told >= max(2, rest * _REST):
             return True
     return False

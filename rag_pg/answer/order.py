@@ -15,6 +15,7 @@ _MODALS = frozenset(
     words("peut peuvent doit doivent kann können darf dürfen muss müssen puede pueden debe deben")
 )
 _THEN = frozenset(words("then afterwards dann danach ensuite puis luego después"))
+MOST_WORDS = 60  # of a claim and a sentence, of which things are looked for that changed places
 MOST_STEPS = 50  # of a claim and a sentence, whose order is compared
 _SEQUENCE = re.compile(
     r"\b(?:first(?=\s*(?:[,;.:]|$)|\s+(?:\w+\s+)?(?:the|an?)\b)|then|afterwards|finally|zuerst|dann|danach|zuletzt|d['’]abord|ensuite|puis|enfin"
@@ -60,9 +61,12 @@ def swaps(claim: str, sentence: str) -> bool:
     words of a sentence stands behind and before them in the claim.
 
     Members of a list may change places, and what is mutual; in German the subject may stand behind
-    its verb, so that there articles have to stay where they were.
+    its verb, so that there articles have to stay where they were. Texts of more than MOST_WORDS
+    words each are not compared.
     """
     mine, there = _read(claim), _read(sentence)
+    if len(mine) * len(there) > MOST_WORDS**2:
+        return False
     is_german = not _CASES.isdisjoint(w.text for w in there)
     for start in range(1, len(mine)):
         for begin in range(1, len(there)):

@@ -15,7 +15,15 @@ from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import content_words, has_word, is_function_word, same_word, words
+from rag_pg.text import (
+    LONGEST,
+    content_words,
+    has_word,
+    is_function_word,
+    same_word,
+    split_sentences,
+    words,
+)
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„«(*_]*$")
@@ -50,6 +58,12 @@ def find_veto(
         known: words of the question and of all that the model was shown. results: of tools.
     """
     claim = " ".join(claim.split())
+    if (
+        len(claim) > 2 * LONGEST
+    ):  # in parts: the time of comparing grows faster than what is compared
+        parts = (part.text for part in split_sentences(claim))
+        found = (find_veto(part, sources, question, known, results) for part in parts)
+        return next(filter(None, found), "")
     asked = [question] if is_negated(claim) else []
     if figures := foreign_measures(
         claim, "\n\n".join(_about(claim, sources)), "\n\n".join([*results, *asked])

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from rag_pg.answer import order
 from rag_pg.answer.figures import foreign_figures
 from rag_pg.answer.measures import foreign_measures
 from rag_pg.answer.veto import find_veto
-from rag_pg.text import words
+from rag_pg.text import same_word, words
 
 
 def veto(claim: str, source: str) -> str:
@@ -211,3 +212,18 @@ def test_a_statement_of_blanks_is_judged_in_a_time_that_is_in_proportion(piece: 
     """What looks at the rest of a run of blanks at each of them takes minutes here."""
     claim = f"The fee is 5{piece * (200_000 // len(piece))} francs."
     assert find_veto(claim, ["The fee is 5 francs."], "", {"fee", "francs"}) == ""
+
+
+def test_a_statement_of_many_clauses_is_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(one: str, other: str) -> bool:
+        nonlocal compared
+        compared += 1
+        return same_word(one, other)
+
+    monkeypatch.setattr(order, "same_word", counted)
+    claim = " ".join(f"all pumps{n} run," for n in range(150))
+    assert veto(claim, claim) == ""
+    assert compared < 100_000  # of 24 million pairs
+    assert "such figure" in veto(f"{claim} and all pumps300 hold 900 litres.", claim)
