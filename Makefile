@@ -94,7 +94,7 @@ test-newest: # the whole suite with the newest versions that pyproject.toml admi
 test-quality: $(VENV)/.test # slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
 
-test-long: $(VENV)/.test # what takes minutes, and all cases of what make test tries a part of (RAG_PG_TEST_SHARD=1/10: a tenth)
+test-long: $(VENV)/.test # what takes minutes, and all cases of what make test tries a part of (RAG_PG_TEST_SHARD=1/20: a twentieth)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest $(PARALLEL) -m "(minutes or longer) and not quality" \
 		$(addprefix --ignore=tests/,chaos fuzz matrix ingest/test_killed.py db/test_releases.py)
 
