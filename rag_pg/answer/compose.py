@@ -145,7 +145,9 @@ def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:
     """Whether the best sentence of another edition of a document answers as well as a sentence of
     it: it has all of the question's words that it has or, but for reports of single days, stands
     under the same heading."""
-    if not are_editions(c.hit, edition.hit) or edition.evidence < c.evidence - FURTHER_LESS:
+    hits = (c.hit, edition.hit)
+    is_dated = all(source_date(hit.metadata, f"{hit.title}\n{hit.uri}", "") for hit in hits)
+    if not is_dated or not are_editions(*hits) or edition.evidence < c.evidence - FURTHER_LESS:
         return False
     heading = "" if names_day(c.hit.title) else c.headings_above[at]
     return edition.words_found >= c.words_found or (
