@@ -93,6 +93,8 @@ def test_anothers_collection_costs_what_none_costs(dsn: str, mode: str, calls: i
     on, or where the session says so from the first."""
     counted = []
     with psycopg.connect(dsn, autocommit=True) as connection:
+        if connection.info.server_version < 180000:
+            pytest.skip("before PostgreSQL 18 another's row is read by its name, and left out")
         database = name_of(dsn)
         connection.execute(f"ALTER DATABASE \"{database}\" SET track_functions TO 'all'".encode())
     for name in ("docs-b", "docs-n"):
