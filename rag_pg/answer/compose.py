@@ -13,7 +13,7 @@ from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, w
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import are_editions, is_restated, names_day, other_figures, source_date
-from rag_pg.answer.identifiers import Identifiers
+from rag_pg.answer.identifiers import Identifiers, numbers_of
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
@@ -190,8 +190,13 @@ def _of_each_part(
             (
                 _share(weighed, [*path, *text]),
                 is_compared
-                and _share(weighed, path) >= least
-                and _share(dict.fromkeys(other, 1.0), path) < least,
+                and (
+                    _is_term(part, ranked[n].shown[at])
+                    or (
+                        _share(weighed, path) >= least
+                        and _share(dict.fromkeys(other, 1.0), path) < least
+                    )
+                ),
                 is_compared and not _names_other(part, other, text, least),
                 _share(by, text) if by else 0.0,  # by what they are compared
                 ranked[n].score + ranked[n].scores[at],
@@ -206,6 +211,13 @@ def _of_each_part(
             return []
         found.append((ranked[-n], at))
     return list(dict.fromkeys(found))
+
+
+def _is_term(part: Collection[str], shown: str) -> bool:
+    """Whether a sentence says what a thing is, behind its name and a colon, as glossaries do."""
+    name, colon, _ = shown.partition(":")
+    own = words(name)
+    return bool(colon) and 0 < len(own) <= len(part) and all(_agreement(w, part) for w in own)
 
 
 def _names_other(
@@ -315,6 +327,8 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         or c.headings_above[position + 1] == c.shown[position].rstrip(":：")
     ):
         position += 1
+    if (row := _numbered_row(question, c, position)) is not None:
+        return row
     page = Page.plain(c.hit.content, c.sentences)
     if kind == "how_to":
         position = _first_step(c, page, position)
@@ -332,6 +346,23 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         key=lambda n: (len(has[n] - has[0]), len(has[n]), c.scores[own[n]], -n),
     )
     return own[best] if not leads or has[best] - has[0] else position
+
+
+def _numbered_row(question: str, c: Candidate, position: int) -> int | None:
+    """Return the row of the table around a sentence, or that it introduces, which a question tells
+    by its number: size 22, the second year; None where there is none."""
+    tables = find_tables(c.hit.content, c.sentences)
+    leads = c.shown[position].endswith(OPEN)
+    table = next((t for t in tables if t.first - leads <= position < t.last), None)
+    if table is None:
+        return None
+    asked = [(name.split(" ")[0], name.split(" ")[-1]) for name in numbers_of(question)]
+    for name, number in asked:
+        for column, cells in zip(table.names, zip(*table.cells, strict=True), strict=True):
+            rows = [n for n, cell in enumerate(cells) if cell.strip() == number]
+            if len(rows) == 1 and any(same_word(name.lower(), word) for word in words(column)):
+                return table.rows[rows[0]]
+    return None
 
 
 def _goes_on(c: Candidate, position: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rag_pg.answer.figures import ORDINALS
 from rag_pg.answer.identifiers import is_identifier
 from rag_pg.text import is_function_word, words
 
@@ -60,7 +61,8 @@ def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> 
     if not asked or not by_meaning or any(is_identifier(a.word) and a.is_met for a in asked):
         return names
     who = _WHO_OF.match(question)
-    heads = [max(asked, key=lambda a: a.weight)]
+    counted = [a for a in asked if a.word.casefold() not in ORDINALS]  # the second year is row 2
+    heads = [max(counted or asked, key=lambda a: a.weight)]
     heads += [a for a in asked if who and a.word.casefold() == who[1].casefold()]
     unsaid = [a.word for a in heads if not (a.is_met or a.is_known or a.is_paraphrased)]
     return list(dict.fromkeys([*names, *unsaid]))

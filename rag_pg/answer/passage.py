@@ -63,19 +63,8 @@ class Page:
     def read(cls, text: str) -> Page:
         sentences = split_sentences(text)
         labels = [(start, LABEL, "") for start, _ in find_labels(text, sentences)]
-        heads = [(0, 0, ""), *sorted([*_find_headings(text), *labels])]
-        ends = [start for start, _, _ in heads[1:]] + [len(text)]
-        sections = [
-            Section(
-                first=sum(s.start < start for s in sentences),
-                last=sum(s.start < end for s in sentences),
-                level=level,
-                heading=heading,
-                code=has_code(text[start:end]),
-            )
-            for (start, level, heading), end in zip(heads, ends, strict=True)
-        ]
-        return cls._of(text, sentences, sections)
+        heads = sorted([*_find_headings(text), *labels])
+        return cls._of(text, sentences, _sections(text, sentences, heads))
 
     @classmethod
     def _of(cls, text: str, sentences: Sequence[Sentence], sections: Sequence[Section]) -> Page:
@@ -90,9 +79,9 @@ class Page:
 
     @classmethod
     def plain(cls, text: str, sentences: Sequence[Sentence]) -> Page:
-        """A text without headings, in given sentences."""
-        section = Section(first=0, last=len(sentences), level=0, heading="", code=has_code(text))
-        return cls._of(text, sentences, [section])
+        """A text without headings of Markdown, in given sentences."""
+        heads = [(start, LABEL, "") for start, _ in find_labels(text, sentences)]
+        return cls._of(text, sentences, _sections(text, sentences, heads))
 
     def section(self, position: int) -> int:
         """The number of the section that has sentence `position`."""
@@ -128,6 +117,24 @@ class Page:
         sentences = self.sentences[span.start : span.stop]
         marked = {position - span.start for position in cited}
         return display_range(self.text, sentences, cited=marked, number=number)
+
+
+def _sections(
+    text: str, sentences: Sequence[Sentence], heads: Sequence[tuple[int, int, str]]
+) -> list[Section]:
+    """The sections of a text by where each heading starts, its level and its words."""
+    heads = [(0, 0, ""), *heads]
+    ends = [start for start, _, _ in heads[1:]] + [len(text)]
+    return [
+        Section(
+            first=sum(s.start < start for s in sentences),
+            last=sum(s.start < end for s in sentences),
+            level=level,
+            heading=heading,
+            code=has_code(text[start:end]),
+        )
+        for (start, level, heading), end in zip(heads, ends, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ RETURN rag._parts_token(shape)
     -- a number without its unit
     OR (shape LIKE E'%0\x03%' OR shape LIKE E'%^\x03%')
         AND shape ~ (E'(^|[ BUN(),;!?])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?'
-            '(?:0(?:[.,)]*\\^)?|\\^[(]?N+[)]?\\^)\x03('
+            '(?:0(?:[.,)+]*\\^)?|\\^[(]?N+[)]?\\^)\x03('
         ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
         AND (strpos(replace(replace(shape, ' ', ''), 'N', 'U'), E'\x03U') > 0
             OR rag._is_unit(split_part(

@@ -551,3 +551,50 @@ def test_the_date_of_a_source(
 def test_a_notebook_shows_answers_as_markdown() -> None:
     got = ask("What does the Pro plan of the cloud cost?", PLANS)
     assert got._repr_markdown_() == got.markdown()
+
+
+def test_a_line_in_bold_or_in_capitals_heads_what_stands_below_it() -> None:
+    page = (
+        "**Where do I park?**\nBehind the sand shed.\n\n**When are wages paid?**\nOn the 27th.\n\n"
+        "BURNS\nCool the burn for twenty minutes.\n\nEYES\nRinse for fifteen minutes."
+    )
+    assert ask("When are wages paid?", page).text == (
+        "When are wages paid?\n\n**On the 27th.** [1]"
+    )
+    assert ask("How long is a burn cooled?", page).text == (
+        "BURNS\n\n**Cool the burn for twenty minutes.** [1]"
+    )
+    bold = "**Never melt the ends.** They burn.\n\n**Heat.**\n\nIt is used elsewhere."
+    assert "They burn." in ask("May I melt the ends?", bold).text
+
+
+def test_a_row_is_told_by_its_number_and_a_number_that_no_row_has_is_refused() -> None:
+    page = (
+        "# What founders earn\n\nIn training they earn, each year:\n\n"
+        "| Year | Founder |\n| --- | --- |\n| 1 | 980 |\n| 2 | 1,090 |"
+    )
+    for year in ("the second year", "year 2"):
+        got = ask(f"What do founders earn in {year} of training?", page)
+        assert "| **2** | **1,090** [1] |" in got.text
+    assert not ask("What do founders earn in year 15 of training?", page).found
+
+
+def test_a_comparison_shows_what_a_glossary_says_of_each() -> None:
+    page = "- Cope: The outer half.\n- Core: The inner half.\n- Strickle: It forms core and cope."
+    got = ask("What is the difference between cope and core?", page).text
+    assert "**Cope: The outer half.** [1]" in got and "**Core: The inner half.** [1]" in got
+
+
+def test_steps_are_marked_where_is_asked_how_and_a_word_alone_is_not() -> None:
+    steps = "1. Fill in the form.\n2. Give it to Ruta."
+    page = f"# How to make claims\n\n{steps}\n\nOld claims are not paid."
+    got = ask("How do I make claims?", page)
+    assert got.text.startswith("How to make claims\n\n1. **Fill in the form.** [1]")
+    page = "Gladly. Children who watch a casting must be ten years old."
+    got = ask("May children watch a casting?", page)
+    assert "**Children who watch a casting must be ten years old.** [1]" in got.text
+
+
+def test_money_answers_what_something_costs_whatever_its_column_is_called() -> None:
+    table = "| What | Limit |\n| --- | --- |\n| Hotel abroad | 160 euros |\n| Dinner | 28 euros |"
+    assert "160 euros" in ask("How much may a hotel abroad cost?", table).text

@@ -238,6 +238,7 @@ CUT = (  # what the source says, and of it a part that says something else
     ("The value is in [5, 10) in all of them.", "5, 10) in all of them"),
     ("The result was minus 5 degrees in May.", "5 degrees in May."),
     ("It lasts 5 h 30 min in all of the cases.", "30 min in all of the cases"),
+    ("They gave it ⅟ food of the people in May.", "They gave it ⅟"),
     ("The rule is told in Article 6 of the law.", "The rule is told in Article"),
     ("The rule is told in Article 6 of the law.", "6 of the law"),
     ("The shape is drawn in Fig. 3 of the page.", "The shape is drawn in Fig"),
