@@ -121,15 +121,16 @@ AS $$
 DECLARE
     _owner CONSTANT oid := (SELECT c.relowner FROM pg_class AS c
         WHERE c.oid = 'rag.sources'::regclass);
-    _definition CONSTANT text := replace(of_source.definition::text, '''', '''''');
+    _ends CONSTANT bytea := decode('00', 'hex');
+    _arguments CONSTANT bytea := convert_to(of_source.source_id::text, getdatabaseencoding())
+        || _ends || convert_to(of_source.definition::text, getdatabaseencoding()) || _ends;
 BEGIN
     RETURN NOT pg_has_role(_owner, 'MEMBER') OR EXISTS (
         SELECT FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
         WHERE t.tgrelid = relation AND pg_has_role(c.relowner, _owner, 'MEMBER')
             AND t.tgname = format('rag_source_%s_insert', of_source.source_id)
             -- the triggers' own arguments: the row may be of whoever attaches sources
-            AND strpos(pg_get_triggerdef(t.oid), format('(''%s'', ''%s'', ''',
-                of_source.source_id, _definition)) > 0);
+            AND substr(t.tgargs, 1, length(_arguments)) = _arguments);
 END
 $$;
 
