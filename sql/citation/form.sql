@@ -268,7 +268,8 @@ BEGIN
     IF _text !~ E'[\\x09-\\x0D\\x1C-\\x1F"]| [ %.,:]|- ' THEN
         RETURN btrim(_text);
     END IF;
-    _text := replace(replace(replace(translate(_text, E'\t\n\v\f\r\x1C\x1D\x1E\x1F', '         '),
+    _text := replace(replace(replace(
+        translate(_text, E'\t\n\x0B\f\r\x1C\x1D\x1E\x1F', '         '),
         ' ', E' \x04'), E'\x04 ', ''), E'\x04', '');
     IF strpos(_text, '- ') > 0 THEN
         -- a word divided at the end of a line

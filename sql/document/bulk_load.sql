@@ -95,7 +95,7 @@ BEGIN
         c.value ->> 'uri', 200)), '')) INTO _wrong
     FROM jsonb_array_elements(load_chunks.chunks) WITH ORDINALITY AS c
     WHERE coalesce(c.value ->> 'uri', '') = ''
-        OR coalesce(btrim(c.value ->> 'content', E' \t\r\n\f\v'), '') = ''
+        OR coalesce(btrim(c.value ->> 'content', E' \t\r\n\f\x0B'), '') = ''
     ORDER BY c.ordinality LIMIT 1;
     IF _wrong IS NOT NULL THEN
         RAISE EXCEPTION '% has no uri or no content', _wrong

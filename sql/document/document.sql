@@ -156,7 +156,7 @@ BEGIN
         USING ERRCODE = 'RG001',
             HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
     END IF;
-    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\v') = '' THEN
+    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\x0B') = '' THEN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;

@@ -122,7 +122,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _text text := btrim(left(matched, 1000), E' \t\r\n\f\v');
+    _text text := btrim(left(matched, 1000), E' \t\r\n\f\x0B');
 BEGIN
     RETURN CASE
         WHEN _text = '' THEN NULL

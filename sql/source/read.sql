@@ -143,8 +143,9 @@ BEGIN
         coalesce((SELECT format('concat_ws('' '', %s)', string_agg(format('t.%I::text', c), ', '))
                   FROM unnest(_title) AS c HAVING count(*) > 0), quote_literal('')) || ' AS title',
         (SELECT format('concat_ws(%L, %s)', definition ->> 'separator',
-                       string_agg(format(E'nullif(btrim(t.%I::text, E'' \\t\\r\\n\\f\\v''), '''')',
-                           c), ', '))
+                       string_agg(
+                           format(E'nullif(btrim(t.%I::text, E'' \\t\\r\\n\\f\\x0B''), '''')', c),
+                           ', '))
          FROM unnest(_content) AS c) || ' AS content',
         coalesce((SELECT string_agg(format(
                       'CASE WHEN t.%1$I IS NULL THEN ''{}''::jsonb ELSE jsonb_build_object(%2$L, '

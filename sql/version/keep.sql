@@ -9,7 +9,7 @@ DECLARE
     _committed_at timestamptz;
 BEGIN
     -- Who commits may be another role than who wrote: the moment of writing is all there is then.
-    IF has_table_privilege('rag.version_commits', 'UPDATE') THEN
+    IF has_table_privilege(TG_RELID, 'UPDATE') THEN
         -- A clock that was set back makes no version that ends before it begins.
         _committed_at := greatest(clock_timestamp(),
             (SELECT max(x.committed_at) FROM rag.version_commits AS x));

@@ -106,6 +106,13 @@ def test_no_line_is_longer_than_100_columns(files: list[tuple[str, str]]) -> Non
     assert wide == [], "break the lines"
 
 
+def test_no_string_has_an_escape_that_newer_servers_alone_know(
+    files: list[tuple[str, str]],
+) -> None:
+    r"""E'\v' is the letter v before PostgreSQL 18, and was trimmed from texts there."""
+    assert [path for path, text in files if re.search(r"\\v", text)] == []
+
+
 def test_files_stand_in_a_folder_and_have_plain_names(files: list[tuple[str, str]]) -> None:
     assert [
         name for name, _ in files if not re.fullmatch(r"([a-z_]+/)+[a-z0-9_]*[a-z0-9]\.sql", name)
