@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?|
 _SPACED = re.compile(r"(?<![\w.,])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![.,:]?\d| \d)")  # 30 000
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
 _LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s|(?<=\s)\d{1,2}\)\s")  # the number of an item
+_UUID = re.compile(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GROUPS = re.compile("[,'’ \u00a0\u202f]")
 _COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
 _POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 there
@@ -94,10 +95,11 @@ _HOURS = {"noon": 12, "midday": 12, "mittag": 12, "mittags": 12, "midi": 12, "me
 def unfounded_figures(text: str, known: Iterable[str]) -> list[str]:
     """Return the numbers of `text`, as they are written, that none of the texts has, nor rounds to.
 
-    Numbers of citations and of list items are none.
+    Numbers of citations and of list items are none, nor is what stands in the id of a row.
     """
     plain = _LISTED.sub("", _CITATION.sub("", text))
-    values = {_value(match[0]) for other in known for match in _NUMBER.finditer(other)}
+    texts = (_UUID.sub("", other) for other in known)
+    values = {_value(match[0]) for other in texts for match in _NUMBER.finditer(other)}
     found = dict.fromkeys(match[0] for match in _NUMBER.finditer(plain))
     return [written for written in found if not _is_known(_value(written), values)]
 

@@ -170,7 +170,7 @@ class ToolBox:
         if not run.tool.read_only:
             self._remembered.clear()  # what was read before may be another now
         self._remembered[_same(call)] = text
-        self.texts.append(text)
+        self.texts.append(self.numbered.without_marks(text))
         return text
 
 

@@ -40,6 +40,12 @@ class Numbered:
         result = ToolResult(number=number, name=name, arguments=dict(arguments), text=text)
         return self.fence.quote(f"result [{self._add(result, text)}] of {name}", text)
 
+    def without_marks(self, text: str) -> str:
+        """Return a result as a model was shown it without what is random: its fence and keys."""
+        for key in self.keys:
+            text = text.replace(f"[{key}]", "[]")
+        return text.replace(self.fence.mark, "")
+
     def passage(self, key: str) -> Citation | None:
         """Return the passage of a key."""
         found = KEY.search(key.lower())

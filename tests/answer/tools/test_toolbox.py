@@ -168,6 +168,15 @@ def test_a_figure_that_no_result_gave_is_noted() -> None:
     assert [f"{text} [unsupported]" for text in answer.unsupported] == [answer.text]
 
 
+def test_what_is_random_gives_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_pg.text.fence.secrets.token_hex", lambda size: "a42f" * (size // 2))
+    monkeypatch.setattr("rag_pg.text.keys.secrets.choice", lambda letters: letters[7])
+    row = {"id": "0b42ce1f-9c42-4e7a-8a42-00d1e2f3a4b5", "documents": 41}
+    tools = [make_tool("rows", "", lambda: [row])]
+    answer, _ = ask(calling(("rows", {})), "There are 41, 42 or 7 [1].", tools=tools)
+    assert answer.notes[0] == "no source and no tool gave these figures: 42, 7"
+
+
 def test_an_answer_without_a_result_is_followed_by_a_search() -> None:
     tools = [make_tool("count", "", fail)]
     answer, _ = ask(calling(("count", {})), "There are 41.", "So [1].", tools=tools)
