@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import subprocess
 import time
 import warnings
@@ -20,6 +21,7 @@ from rag_pg.errors import DatabaseUnavailable
 DEFAULT_VERSION = 18
 START_SECONDS = 60.0
 LONGEST_SOCKET = 107  # characters, of which the server's file takes 15
+_FATAL = re.compile(r"(?:FATAL|PANIC):  (.+)(?:\n.*DETAIL:  (.+))?")
 OPEN = 0o055  # everybody may read and enter
 
 
@@ -53,7 +55,8 @@ class EmbeddedServer:
             ) from exc
         if _as_root():
             _check_others_may_enter(self.folder.resolve(), library)
-        deadline = time.monotonic() + START_SECONDS
+        log, deadline = self.folder / "log", time.monotonic() + START_SECONDS
+        written = log.stat().st_size if log.exists() else 0
         while True:
             try:
                 server = library.get_server(
@@ -65,9 +68,11 @@ class EmbeddedServer:
             except (subprocess.SubprocessError, psycopg.OperationalError, AssertionError) as exc:
                 # A server that crashed, or recovers for longer than pg_ctl waits: look again.
                 if time.monotonic() > deadline:
+                    found = _FATAL.findall(_read_from(log, written)) if log.exists() else []
+                    told = [f": {'. '.join(filter(None, texts))}" for texts in found]
                     raise DatabaseUnavailable(
-                        f"the embedded server in {self.folder} does not start; its log is"
-                        f" {self.folder / 'log'}"
+                        f"the embedded server in {self.folder} does not start{''.join(told[-1:])};"
+                        f" its log is {log}"
                     ) from exc
                 time.sleep(0.5)
             finally:
@@ -185,6 +190,12 @@ def _check_others_may_enter(folder: Path, library: Any) -> None:
 def closed_above(path: Path) -> Path | None:
     """Return the highest folder above `path` that not everybody may read and enter."""
     return next((p for p in reversed(path.parents) if p.stat().st_mode & OPEN != OPEN), None)
+
+
+def _read_from(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read().decode(errors="replace")
 
 
 def _library() -> Any:

@@ -148,6 +148,19 @@ def test_a_folder_that_cannot_hold_data_is_named(home: Path) -> None:
         EmbeddedServer(home / "file" / "postgres").start()
 
 
+def test_why_a_server_does_not_start_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = EmbeddedServer(home / "postgres")
+    server.start()
+    server.stop()
+    server.folder.chmod(0o755)
+    monkeypatch.setattr("rag_pg.db.embedded.START_SECONDS", 0)
+    with pytest.raises(DatabaseUnavailable, match=r"start: data directory .* invalid permissions"):
+        server.start()
+    server.folder.chmod(0o700)
+    server.start()
+    server.stop()
+
+
 def modes(path: Path) -> list[int]:
     return [stat.S_IMODE(p.stat().st_mode) for p in (path, *path.parents)]
 
