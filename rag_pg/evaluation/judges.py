@@ -14,8 +14,14 @@ from importlib import import_module
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, ProviderError
-from rag_pg.evaluation.run import AT_FIRST
+from rag_pg.errors import (
+    InvalidInput,
+    ModelUnavailable,
+    ProviderAuth,
+    ProviderError,
+    ProviderUnavailable,
+)
+from rag_pg.evaluation.run import AT_FIRST, IN_A_ROW
 from rag_pg.evaluation.statements import kept_verdict, line_of
 from rag_pg.evaluation.types import JudgedAnswer, JudgeReport
 from rag_pg.protocols import LLM
@@ -206,8 +212,10 @@ def _messages(question: _Question, shown: Mapping[str, Any]) -> list[Message]:
 def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
     """Have a judge score each result of a run.
 
-    A failure is recorded with the result that it is of, and does not end the run.
-    Raises: NotFound, and what stands in the way of every result (ProviderAuth, ModelUnavailable).
+    A failure is recorded with the result that it is of. Where a provider fails on `IN_A_ROW`
+    results one after another, those that follow count as failed too, and are not sent to it.
+    Raises: NotFound, and what stands in the way of every result (ProviderAuth, ModelUnavailable,
+        ProviderUnavailable).
     """
 
     def attempt(item: JudgedAnswer) -> tuple[JudgedAnswer, Verdict | Exception]:
@@ -222,17 +230,28 @@ def judge_run(database: Database, run_id: int, judge: Judge) -> JudgeReport:
     items = database.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
+    in_a_row = 0
     with Threads(AT_ONCE, "rag-pg-judge") as threads:
-        for item, found in threads.map(attempt, items):
+        for done, (item, found) in enumerate(threads.map(attempt, items), 1):
             if isinstance(found, Exception):
                 failures.append(f"{item.query_id}: {line_of(found)}")
-                is_refused = isinstance(found, ProviderAuth | ModelUnavailable)
-                if is_refused and not scored and len(failures) == min(AT_FIRST, len(items)):
+                if (
+                    isinstance(found, ProviderAuth | ModelUnavailable | ProviderUnavailable)
+                    and not scored
+                    and len(failures) == min(AT_FIRST, len(items))
+                ):
                     raise found
+                scores.append({"query_id": item.query_id, "error": line_of(found)})
                 if isinstance(found, ProviderError):
                     usage += found.usage or Usage()
-                scores.append({"query_id": item.query_id, "error": line_of(found)})
+                    in_a_row += 1
+                if in_a_row == IN_A_ROW and (left := items[done:]):
+                    reason = f"not judged: {IN_A_ROW} before it failed"
+                    scores += [{"query_id": one.query_id, "error": reason} for one in left]
+                    failures.append(f"{IN_A_ROW} in a row: the other {len(left)} are not judged")
+                    break
                 continue
+            in_a_row = 0
             usage += found.usage
             if found.score is not None:
                 scored += 1

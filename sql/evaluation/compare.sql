@@ -125,7 +125,7 @@ Holm, Scandinavian Journal of Statistics 1979.
 Circle: client.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._require_comparable(a bigint, b bigint)
+CREATE OR REPLACE FUNCTION rag._require_comparable(a bigint, b bigint, metrics text[])
 RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -133,17 +133,28 @@ AS $$
 DECLARE
     _a rag.eval_runs := rag._require_eval_run(a);
     _b rag.eval_runs := rag._require_eval_run(b);
+    _other record;
 BEGIN
     IF _a.set_id <> _b.set_id THEN
         RAISE EXCEPTION 'runs % and % are of different sets', a, b USING ERRCODE = 'RG004',
         HINT = 'compare runs of one set; rag.list_eval_runs(set) names them';
     END IF;
     PERFORM rag._require_finished(_a), rag._require_finished(_b);
+    SELECT judge, x.judge_version AS of_a, y.judge_version AS of_b INTO _other
+    FROM rag._judge_versions(a) AS x JOIN rag._judge_versions(b) AS y USING (judge)
+    WHERE x.judge_version <> y.judge_version AND 'judge:' || judge = ANY (metrics);
+    IF FOUND THEN
+        RAISE EXCEPTION 'judge % scored run % as version % and run % as version %',
+            quote_literal(_other.judge), a, quote_literal(_other.of_a), b,
+            quote_literal(_other.of_b)
+        USING ERRCODE = 'RG007', HINT = 'have one version score both: rag-pg eval judge';
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._require_comparable IS
-$$Error RG004 when two runs are of different sets, RG007 where one goes on or was interrupted.$$;
+$$Error RG004 when two runs are of different sets, RG007 where one goes on or was interrupted, or a
+judge of the metrics is of another version for one than for the other.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_answer_metric(metric text)
@@ -255,7 +266,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM rag._require_comparable(run_a, run_b),
+    PERFORM rag._require_comparable(run_a, run_b, ARRAY[compare_queries.metric]),
         rag._check_metrics(ARRAY[compare_queries.metric]);
     RETURN QUERY
     SELECT p.query_id, q.question, p.category, p.of_a, p.of_b, p.of_b - p.of_a, p.missing_a,
@@ -274,7 +285,7 @@ that rag.query_metrics gives.
 
 missing_a, missing_b: why that run has not the metric: its error, not asked, or not measured; NULL
 where it has it. What is missing counts as 0; for seconds, tokens and cost the question is left
-out. Error RG007 where a run is not finished.
+out. Error RG007 where a run is not finished, or a judge scored the runs as two versions.
 Circle: application, Evaluation.
 SELECT * FROM rag.compare_queries(1, 2, 'ndcg')$$;
 
@@ -303,7 +314,8 @@ BEGIN
     END IF;
     PERFORM rag._check_range('permutations', compare_runs.permutations, 100, 1000000),
         rag._check_range('significance', compare_runs.significance, 0, 0.5),
-        rag._adjust_p_values('{}', compare_runs.correction), rag._require_comparable(run_a, run_b),
+        rag._adjust_p_values('{}', compare_runs.correction),
+        rag._require_comparable(run_a, run_b, compare_runs.metrics),
         rag._check_metrics(compare_runs.metrics);
     RETURN QUERY
     WITH paired AS MATERIALIZED (

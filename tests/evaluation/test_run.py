@@ -11,6 +11,7 @@ from fakes import Call, ScriptedLLM, WordReranker
 
 from rag_pg import InvalidInput, NotFound, NotReady, ProviderAuth, ProviderError, Rag
 from rag_pg.client.collection import Collection
+from rag_pg.errors import ProviderUnavailable
 from rag_pg.evaluation.types import EvalMetric
 from rag_pg.providers import LLMReranker
 from rag_pg.types import Answer, Citation, Completion
@@ -381,6 +382,58 @@ def test_a_key_that_is_refused_once_costs_a_judge_one_result(rag: Rag, docs: Col
     refused = ScriptedLLM(ProviderAuth("the key is refused"), name="refused")
     with pytest.raises(ProviderAuth):
         rag.evaluation.runs.judge(run.run_id, "answer_relevance", llm=refused)
+
+
+def test_a_judge_whose_provider_goes_down_is_not_asked_about_all(
+    rag: Rag, docs: Collection
+) -> None:
+    rag.evaluation.sets.put(
+        "long", [{"id": f"{n:02}", "question": f"Fish {n:02}?", "relevant": ["fish"]}
+                 for n in range(30)]
+    )  # fmt: skip
+    run = docs.evaluation.run("long")
+    down = ProviderUnavailable("no connection")
+
+    def judge(question: str, *_: Any) -> Any:
+        if question > "Fish 04?":
+            raise down
+        return 1.0
+
+    report = rag.evaluation.runs.judge(run.run_id, judge)
+    assert report.scored == 5 and report.failures[9].endswith("no connection")
+    assert report.failures[10:] == ["10 in a row: the other 15 are not judged"]
+    found = figures(rag, run.run_id)
+    assert (found["judge:judge"].queries, found["unjudged:judge"].value) == (5, 25)
+
+    def is_down(*_: Any) -> Any:
+        raise down
+
+    with pytest.raises(ProviderUnavailable, match="no connection"):
+        rag.evaluation.runs.judge(run.run_id, is_down)
+
+
+def test_scores_of_two_versions_of_a_judge_are_not_compared(rag: Rag, docs: Collection) -> None:
+    before, after = (docs.evaluation.run("set", kind="ask", llm="extractive") for _ in range(2))
+    for run, name in ((before, "one"), (after, "another")):
+        model = ScriptedLLM(replies, name=name)
+        rag.evaluation.runs.judge(run.run_id, "answer_relevance", llm=model)
+    for compare in (
+        lambda: rag.evaluation.runs.compare(
+            before.run_id, after.run_id, metrics=["ndcg", "judge:answer_relevance"]
+        ),
+        lambda: rag.evaluation.runs.compare_queries(
+            before.run_id, after.run_id, metric="judge:answer_relevance"
+        ),
+    ):
+        with pytest.raises(
+            NotReady, match=r"as version '1:one' and run \d+ as version '1:another'"
+        ):
+            compare()
+    rag.evaluation.runs.judge(before.run_id, "answer_relevance", llm=model)
+    (row,) = rag.evaluation.runs.compare(
+        before.run_id, after.run_id, metrics=["judge:answer_relevance"]
+    )[:1]
+    assert (row.metric, row.difference) == ("judge:answer_relevance", 0)
 
 
 def test_a_judge_is_measured_by_its_last_version_and_what_it_lost_is_told(
