@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from typing import Literal
 
-from rag_pg.text import Table, content_words, same_word, words
+from rag_pg.text import Table, content_words, is_function_word, same_word, words
 
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
 
@@ -15,17 +15,19 @@ MOST_ROWS = 60  # that something is counted over: they are shown
 _NUMBER = re.compile(
     r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
 )
-_TOTAL = re.compile(r"(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somme|suma|totale?")
+MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
+_THOUSANDTHS = {mark: re.compile(rf"{re.escape(mark)}\d{{3}}(?!\d)") for mark in ".,"}
+_TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somme|suma|totale?)\b")
 _NO_QUANTITY = re.compile(
     r"version|release|id|nr|no|number|phone|zip|plz|code|year|jahr|date|datum"
 )
 _ASKED: dict[Aggregate, str] = {
     "sum": r"sum|total|totals|altogether|combined|summe|gesamt\w*|insgesamt|somme|suma|totale?",
     "average": r"average|mean|durchschnitt\w*|mittelwert|moyenne?|promedio",
-    "maximum": r"maximum|max|highest|largest|biggest|greatest|most expensive|longest|höchste\w*"
-    r"|größte\w*|teuerste\w*|längste\w*|maximale?\w*",
-    "minimum": r"minimum|min|lowest|smallest|cheapest|least expensive|shortest|fewest"
-    r"|niedrigste\w*|kleinste\w*|billigste\w*|günstigste\w*|kürzeste\w*|minimale?\w*",
+    "maximum": r"maximum|max|highest|largest|biggest|greatest|most expensive|(?<!at )most(?! of\b)"
+    r"|longest|höchste\w*|größte\w*|teuerste\w*|längste\w*|maximale?\w*|meisten",
+    "minimum": r"minimum|min|lowest|smallest|cheapest|least expensive|(?<!at )least|shortest|fewest"
+    r"|niedrigste\w*|kleinste\w*|billigste\w*|günstigste\w*|kürzeste\w*|minimale?\w*|wenigsten",
     "count": r"how many|number of|wie viele|anzahl|combien de|cuánt[oa]s",
 }
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
@@ -36,6 +38,11 @@ _OF_TABLES = (
     "expensive", "together", "overall", "alle", "allen", "tabelle", "liste", "zeile", "spalte",
     "wert", "betrag",
 )  # fmt: skip
+
+
+def is_operation(word: str) -> bool:
+    """Whether a word of a question says what is to be counted: cheapest."""
+    return _OPERATION.fullmatch(word) is not None
 
 
 def asked_aggregate(question: str) -> Aggregate | None:
@@ -58,22 +65,22 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
 
     That is where no column or several are meant, the question has a word that neither the names of
     the columns nor `about` (what stands above the table) have, or one that stands in some rows
-    alone, a cell is no number or has another unit, or thousands cannot be told from decimals.
+    alone, a cell is no number or has another unit, thousands cannot be told from decimals, or there
+    is a row of totals, which has no part in a maximum or minimum.
     """
     wanted = asked_aggregate(question)
     if wanted is None or not 1 < len(table.rows) <= MOST_ROWS:
         return None
-    if any(_TOTAL.match(cell.casefold()) for row in table.cells for cell in row[:1]):
-        return None
-    asked = content_words(without_operation(question))
+    asked = [w for w in content_words(without_operation(question)) if not is_function_word(w)]
     meant = _meant(table, asked)
     if _PRICED.search(question.casefold()):
-        meant = _meant(table, _PRICES)
+        meant = _meant(table, _PRICES) or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES]
     if not all(any(same_word(word, other) for other in known) for word in asked):
         return None
     if wanted == "count":
-        return _count(asked, table) if meant == [0] else None
+        totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
+        return _count(asked, table) if meant == [0] and not totals else None
     columns = [(n, found) for n in meant if (found := _numbers(table, n))]
     if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
         return None
@@ -81,14 +88,23 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     name = table.names[column].casefold()
     if _OPERATION.search(name) or any(_NO_QUANTITY.fullmatch(word) for word in words(name)):
         return None
-    value = _calculated(wanted, numbers)
-    best = [n for n, number in enumerate(numbers) if number == value]
+    totals = [
+        n
+        for n, row in enumerate(table.cells)
+        if _TOTAL.match(row[0].casefold()) and _may_be_sum(numbers[n], sum(numbers) - numbers[n])
+    ]
+    is_extreme = wanted in ("maximum", "minimum")
+    counted = [number for n, number in enumerate(numbers) if n not in totals]
+    if not counted or (totals and not is_extreme):
+        return None
+    value = _calculated(wanted, counted)
+    best = [n for n, number in enumerate(numbers) if number == value and n not in totals]
     shown = f"{wanted} of {table.names[column]}: {unit.format(f'{value:f}')}"
-    if wanted not in ("maximum", "minimum"):
+    if not is_extreme:
         return f"{shown} ({len(numbers)} rows)", table.rows
     which = ", ".join(table.cells[n][0] for n in best) if column else ""
     rows = [table.rows[n] for n in best]
-    return f"{shown} ({f'{which}; ' if which else ''}{len(numbers)} rows)", rows
+    return f"{shown} ({f'{which}; ' if which else ''}{len(counted)} rows)", rows
 
 
 def row_as_table(table: Table, row: int) -> Table:
@@ -116,6 +132,11 @@ def _calculated(wanted: Aggregate, numbers: Sequence[Decimal]) -> Decimal:
         exponent = total.as_tuple().exponent
         mean = round(total / len(numbers), 4 - (exponent if isinstance(exponent, int) else 0))
         return mean.normalize() if mean != mean.to_integral() else mean.to_integral()
+
+
+def _may_be_sum(number: Decimal, of_others: Decimal) -> bool:
+    """Whether a number may be the sum of the others, though of rounded ones or of some."""
+    return 10 * abs(number) >= 9 * abs(of_others)
 
 
 def _count(asked: Sequence[str], table: Table) -> tuple[str, Sequence[int]] | None:
@@ -155,18 +176,24 @@ def _numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:
     if len(found) < len(table.cells) or len({(m[1], m[3]) for m in found}) != 1:
         return None
     numbers = [match[2].strip() for match in found]
-    mark = _decimal_mark(numbers)
+    first = found[0]
+    is_money = MONEY.search(f"{first[1]} {first[3]} {table.names[column]}") is not None
+    mark = _decimal_mark(numbers, is_money=is_money)
     if mark is None:
         return None
-    first = found[0]
     before, after = first.string[: first.start(2)], first.string[first.start(2) + len(numbers[0]) :]
     unit = "{}".join(part.replace("{", "{{").replace("}", "}}") for part in (before, after))
     return [_read_number(number, mark) for number in numbers], unit
 
 
-def _decimal_mark(numbers: Sequence[str]) -> str | None:
-    """Which mark parts decimals in all of some numbers; None where that cannot be told: 1,234."""
+def _decimal_mark(numbers: Sequence[str], *, is_money: bool) -> str | None:
+    """Which mark parts decimals in all of some numbers; None where that cannot be told: 1,234, but
+    of money, which has no three decimals."""
     possible = [mark for mark in ".," if all(re.fullmatch(_form(mark), n) for n in numbers)]
+    if is_money and len(possible) == 2:
+        possible = [
+            mark for mark in possible if not any(_THOUSANDTHS[mark].search(n) for n in numbers)
+        ]
     if len(possible) == 2 and any("." in n or "," in n for n in numbers):
         return None
     return possible[0] if possible else None

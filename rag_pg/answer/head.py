@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rag_pg.answer.figures import ORDINALS
-from rag_pg.answer.identifiers import is_identifier
+from rag_pg.answer.identifiers import MARKS, is_identifier
 from rag_pg.text import is_function_word, words
 
 Readings = tuple[Sequence[str], Sequence[str], Sequence[str]]
@@ -24,6 +24,7 @@ _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _LETTER = re.compile(r"(?<![^\W_])([^\W\d_])[-\u2011](?=\d)")  # P-300
 _LETTER_APART = re.compile(r"(?<![^\W_])([A-Z])\s(?=\d)")  # P 300
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])")
+_QUANTITY = re.compile(r"\d[\d.,]*(?:-[a-zà-ÿ]{2,}){1,2}")  # 10-year-old
 _DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")  # "weekends", "daily" tell of it
 _ENDS = ".!?:"
 _WHO_OF = re.compile(  # who is the landlord of the warehouse
@@ -71,9 +72,10 @@ def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> 
 def find_names(question: str) -> set[str]:
     """Return the words of a question, as they stand between its spaces, that are names or
     identifiers: with a digit, a line below or a capital within, or, where it is not German, with a
-    first capital that no sentence begins with."""
+    first capital that no sentence begins with. A quantity in one word is none."""
     tokens = question.split()
     found = {t for t in tokens if re.search(r"\d|\w_\w|[a-z][A-Z]|[A-Z]{2}", t)}
+    found -= {t for t in found if _QUANTITY.fullmatch(t.strip(MARKS))}
     after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
     capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}
     days = {t for t in capital if _DAY.search(t)}

@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
+from rag_pg.answer.aggregates import MONEY, is_operation
 from rag_pg.answer.candidate import Candidate
-from rag_pg.answer.figures import foreign_figures
+from rag_pg.answer.figures import ORDINALS, foreign_figures
 from rag_pg.answer.head import find_names
 from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.question_kind import find_lacking_value
@@ -22,10 +23,15 @@ MOST = 3  # words for what is asked of a row
 NEAR = 0.3  # of a word and a row that has it under another name
 NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
 _NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
-_MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
 _PRICE = {
     *words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")
 }
+_PERIOD = re.compile(
+    r"(?i)\b(?:(?:second|minute|hour|day|week|month|quarter|year)s?|(?:dai|hour|week|month|quarter|year)ly"
+    r"|Sekunden?|Minuten?|Stunden?|Tage?n?|Wochen?|Monate?n?|Quartale?|Jahre?n?"
+    r"|jours?|semaines?|mois|ans?|heures?|días?|semanas?|mes|meses|años?|horas?)\b"
+)
+_LASTING = {*words("often long frequently interval period time oft häufig lange dauer souvent")}
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
@@ -48,7 +54,8 @@ def find_mismatch(
     that cannot be told.
 
     A row of a table that the question names has no column for what it asks, no row is of the kind
-    that it names (a corporate membership), a quantity in one word
+    that it names (a corporate membership), nor what the passage has (annual leave, for parental
+    leave), a quantity in one word
     (a 60-litre bin) is not among those that the passage tells apart, the passage is of other years,
     or it has no telephone number, mail address or colour where one is asked for.
 
@@ -60,6 +67,7 @@ def find_mismatch(
         _other_quantity(question, best, others)
         or _other_year(question, best, others)
         or _other_row(question, best, unknown, near)
+        or _other_kind(question, best, unknown)
         or _other_column(question, best, near)
         or _no_value(question, best)
     )
@@ -113,6 +121,20 @@ def _years(c: Candidate) -> set[str]:
     return seasons.union(_YEAR.findall(text))
 
 
+def _other_kind(question: str, best: Candidate, unknown: Collection[str]) -> str:
+    """The word before a noun that no document has, where the passage has the noun behind others."""
+    asked = words(question)
+    texts = (best.hit.title, best.hit.heading, best.shown[best.best])
+    pairs = [pair for text in texts for pair in pairwise(words(text))]
+    for word, kind in pairwise(asked):
+        if word not in unknown or word in ORDINALS or is_function_word(kind) or kind.isdigit():
+            continue
+        before = {first for first, noun in pairs if same_word(noun, kind)}
+        if before and not any(is_function_word(w) or w in asked or w.isdigit() for w in before):
+            return f"the nearest passage is of {min(before)} {kind}, not of {word} {kind}"
+    return ""
+
+
 def _other_row(question: str, best: Candidate, unknown: Collection[str], near: Nearness) -> str:
     """The word before the name of the first column, where it is that of no row, nor nearly."""
     names, rows = _table(best)
@@ -126,9 +148,12 @@ def _other_row(question: str, best: Candidate, unknown: Collection[str], near: N
                 number, cells
             ):
                 return f"the table has no row with {column} {number}"
+    named = {word for name in find_names(question) for word in words(name)}
+    others = {*unknown, *(named - {*words(f"{best.hit.title} {best.hit.content}")})}
     for word, kind in pairwise(content_words(question)):
         is_kind = kind in words(names[0]) or any(same_word(kind, w) for w in words(names[0]))
-        if is_kind and word in unknown and near(word, keys) < NEAR:
+        is_other = is_kind and word in others and not is_operation(word)
+        if is_other and near(word, keys) < NEAR:
             return f"the table by “{names[0]}” has no row “{word}”"
     return ""
 
@@ -162,8 +187,10 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     asked = [word for word in content_words(question) if not is_function_word(word)]
     if any(char.isdigit() for cell in own for char in cell):
         known |= _NUMBER
-    if any(map(_MONEY.search, own)):
+    if any(map(MONEY.search, own)):
         known |= _PRICE
+    if any(map(_PERIOD.search, own)):
+        known |= _LASTING
     rest = [word for word in asked if not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
     columns = {word for name in names for word in words(name)}

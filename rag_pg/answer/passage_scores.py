@@ -146,7 +146,12 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
-    unknown = {word for a in asked if not a.is_met and not a.is_known for word in words(a.word)}
+    unknown = {
+        word
+        for a in asked
+        if not (a.is_met or a.is_known or (by_meaning and a.is_paraphrased))
+        for word in words(a.word)
+    }
     best, *others = sorted(candidates, key=lambda c: -c.score)
 
     def near(text: str, texts: Sequence[str]) -> float:

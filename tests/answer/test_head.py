@@ -62,6 +62,7 @@ def test_a_generic_word_that_no_document_has_refuses_nothing() -> None:
 
 def test_a_weekday_is_no_name() -> None:
     assert find_names("Who is there on Saturday and in May?") == {"May?"}
+    assert find_names("Which dose for a 10-year-old?") == set() != find_names("Which R-134a?")
 
 
 def test_the_word_that_the_meaning_hangs_on_refuses_where_no_document_has_it() -> None:

@@ -47,6 +47,30 @@ def test_a_table_without_a_row_of_the_kind_that_is_asked_for_is_no_answer() -> N
     assert not reason("What is the torque and mass of the heron engine?", TABLE)
 
 
+def test_how_often_is_answered_by_a_period() -> None:
+    table = "| Device | Interval |\n|---|---|\n| Scales | 6 months |\n| Ovens | 12 months |"
+    assert not reason("How often are the scales?", table)
+    told = "has no column for “often”"
+    assert told in reason("How often are the scales?", table.replace(" months", " kg"))
+
+
+def test_a_name_of_no_row_is_of_none_though_documents_have_it() -> None:
+    table = "| Plan | Fee |\n|---|---|\n| Basic | 24 |\n| Plus | 34 |"
+    other = "The harbour is closed every evening."
+    told = "has no row “harbour”"
+    assert told in reason("How much is the fee of the Harbour plan?", table, other)
+    assert not reason("How much is the fee of the Plus plan?", table, other)
+    assert "has no row" not in reason("What is the fee of the cheapest plan?", table, other)
+
+
+def test_what_is_of_another_kind_is_no_answer() -> None:
+    text = "Everybody has 30 days of annual leave."
+    told = "the nearest passage is of annual leave, not of parental leave"
+    assert told in reason("How many days of parental leave has everybody?", text)
+    assert not reason("How many days of annual leave has everybody?", text)
+    assert "not of" not in reason("How many days of parental leave?", text.replace("annual ", ""))
+
+
 def test_a_number_is_in_a_row_with_figures() -> None:
     desks = "| Desk | Extension |\n|---|---|\n| Payroll | 4312 |\n| Parking | 4205 |"
     assert not reason("What is the number of the Payroll desk?", desks)

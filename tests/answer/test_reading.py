@@ -215,6 +215,48 @@ def test_a_row_of_totals_and_a_column_of_versions_are_not_counted() -> None:
     assert counted("What is the highest version?", table) is None
 
 
+@pytest.mark.parametrize(
+    ("question", "rows", "result"),
+    [
+        ("Which has the highest fee?", "| a | 5 |\n| b | 6 |\n| Total | 11 |",
+         "maximum of Fee: 6 (b; 2 rows)"),
+        ("Which is the cheapest?", "| Basic | 24 |\n| Total | 30 |\n| Student | 19 |",
+         "minimum of Fee: 19 (Student; 3 rows)"),
+        ("Which is the cheapest?", "| Summer | 24 |\n| Winter | 30 |",
+         "minimum of Fee: 24 (Summer; 2 rows)"),
+        ("Which is the cheapest?", "| tank | € 1,480 |\n| filter | € 24 |",
+         "minimum of Fee: € 24 (filter; 2 rows)"),
+        ("What is the total fee?", "| tank | 1.480 € |\n| filter | 24 € |",
+         "sum of Fee: 1504 € (2 rows)"),
+    ],
+)  # fmt: skip
+def test_totals_and_money_are_known(question: str, rows: str, result: str) -> None:
+    found = counted(question, f"| Name | Fee |\n|---|---|\n{rows}\n")
+    assert found and found[0] == result
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("Which month had the most faults?", "maximum of Faults: 9 (May; 3 rows)"),
+        ("Which month had the fewest faults?", "minimum of Faults: 2 (June; 3 rows)"),
+        ("Which month had the least faults?", "minimum of Faults: 2 (June; 3 rows)"),
+        ("Which month had at most faults?", None),
+        ("Do most of the faults have a month?", None),
+    ],
+)
+def test_the_most_of_something_is_a_maximum(question: str, result: str | None) -> None:
+    rows = "| April | 4 |\n| May | 9 |\n| June | 2 |\n"
+    found = counted(question, f"| Month | Faults |\n|---|---|\n{rows}")
+    assert (found[0] if found else None) == result
+
+
+def test_the_cheapest_of_a_column_without_the_name_of_a_price() -> None:
+    table = "| To | Standard | Express |\n|---|---|---|\n| Norway | 8.50 | 19 |\n| Malta | 4 | 12 |"
+    found = counted("cheapest standard parcel", table, "What a parcel costs")
+    assert found and found[0] == "minimum of Standard: 4 (Malta; 2 rows)"
+
+
 _UNITS = st.sampled_from([("", ""), ("", " €"), ("$", ""), ("EUR ", ""), ("", " kg"), ("", "%")])
 
 
