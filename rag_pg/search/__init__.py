@@ -8,6 +8,7 @@ from rag_pg.search.metering import (
     asks_models,
     drop_llm_reranker,
     meter_reranker,
+    open_helper,
 )
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rerank import Scorer
@@ -40,6 +41,7 @@ __all__ = [
     "find_period",
     "local_time",
     "meter_reranker",
+    "open_helper",
     "read_history",
     "test_in_words",
 ]

@@ -7,8 +7,6 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _patience CONSTANT text := current_setting('lock_timeout');
-    _pid integer;
-    _user name;
 BEGIN
     IF (CASE WHEN shared THEN pg_try_advisory_xact_lock_shared(key)
         ELSE pg_try_advisory_xact_lock(key) END) THEN
@@ -26,18 +24,34 @@ BEGIN
     EXCEPTION WHEN lock_not_available THEN
         NULL;
     END;
-    SELECT s.pid, s.usename INTO _pid, _user
-    FROM pg_locks AS l JOIN pg_stat_activity AS s ON s.pid = l.pid
-    JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
-    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-        AND ((l.classid::bigint << 32) | l.objid::bigint) = key
-    ORDER BY s.xact_start, s.pid LIMIT 1;
-    RAISE EXCEPTION 'session % (%) holds an advisory lock that this waits for', _pid, _user
-    USING ERRCODE = 'RG007', HINT = format('call this again when its transaction has ended, or '
-        'SELECT pg_terminate_backend(%s)', _pid);
+    PERFORM rag._refuse_wait(ARRAY(SELECT l.pid FROM pg_locks AS l
+        JOIN pg_database AS d ON d.oid = l.database AND d.datname = current_database()
+        WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+            AND ((l.classid::bigint << 32) | l.objid::bigint) = key));
 END
 $$;
 
 COMMENT ON FUNCTION rag._await_lock IS
 $$Take an advisory lock until the transaction ends. Error RG007 names who holds it, after a minute
 or lock_timeout: any session of the database can, by accident or on purpose.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._refuse_wait(holders integer[])
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _pid integer;
+    _user name;
+BEGIN
+    SELECT s.pid, s.usename INTO _pid, _user FROM pg_stat_activity AS s
+    WHERE s.pid = ANY (holders) ORDER BY s.xact_start, s.pid LIMIT 1;
+    RAISE EXCEPTION 'session % (%) holds a lock that this waits for', _pid, _user
+    USING ERRCODE = 'RG007', HINT = format('end its transaction, or SELECT '
+        'pg_terminate_backend(%s), and call this again', _pid);
+END
+$$;
+
+COMMENT ON FUNCTION rag._refuse_wait IS
+$$Error RG007, which names of the sessions that hold a lock the one that began first.$$;

@@ -256,8 +256,6 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _patience CONSTANT text := current_setting('lock_timeout');
-    _pid integer;
-    _user name;
 BEGIN
     FOR _try IN 1..10 LOOP
         BEGIN
@@ -269,14 +267,9 @@ BEGIN
             PERFORM pg_sleep(0.1);  -- searches that have waited go first
         END;
     END LOOP;
-    SELECT s.pid, s.usename INTO _pid, _user
-    FROM rag._tenant_policies() AS t
-    JOIN pg_locks AS l ON l.relation = format('rag.%I', t.relation)::regclass AND l.granted
-    JOIN pg_stat_activity AS s ON s.pid = l.pid AND s.pid <> pg_backend_pid()
-    ORDER BY s.xact_start, s.pid LIMIT 1;
-    RAISE EXCEPTION 'the policies cannot be changed now: session % (%) uses the tables', _pid, _user
-    USING ERRCODE = 'RG007', HINT = format('end its transaction, or SELECT '
-        'pg_terminate_backend(%s), and call this again', _pid);
+    PERFORM rag._refuse_wait(ARRAY(SELECT l.pid FROM rag._tenant_policies() AS t
+        JOIN pg_locks AS l ON l.relation = format('rag.%I', t.relation)::regclass
+        WHERE l.granted AND l.pid <> pg_backend_pid()));
 END
 $$;
 

@@ -17,7 +17,7 @@ from rag_pg.evaluation.calibrate import calibrate as fit
 from rag_pg.evaluation.generate import Estimate
 from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
 from rag_pg.protocols import LLM, Embedder, Reranker
-from rag_pg.search import Scorer, SearchOptions, accounted
+from rag_pg.search import Scorer, SearchOptions, accounted, open_helper
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery
 from rag_pg.version import __version__
@@ -131,8 +131,7 @@ def _questions(
 
 def _judge(opened: OpenCollection, llm: str | LLM | None) -> LLM:
     """The model that judges passages. Raises: InvalidInput."""
-    models = opened.rag.models
-    model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+    model = open_helper(opened.rag.models, llm)
     if model is None:
         raise InvalidInput(
             "passages are judged by a language model: name one, or set RAG_PG_HELPER_LLM"

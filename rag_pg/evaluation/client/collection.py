@@ -35,7 +35,7 @@ from rag_pg.evaluation.types import (
 )
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.protocols import LLM, Reranker
-from rag_pg.search import StatementOptions, accounted
+from rag_pg.search import StatementOptions, accounted, open_helper
 from rag_pg.types import Advice, AuditFinding, Calibration, Usage
 
 
@@ -418,8 +418,7 @@ class CollectionEvaluation(OfCollection):
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:
     """The model that writes questions. Raises: InvalidInput."""
-    models = rag.models
-    model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+    model = open_helper(rag.models, llm)
     if model is None:
         raise InvalidInput("questions are written by a language model: name one, or set RAG_PG_LLM")
     return model

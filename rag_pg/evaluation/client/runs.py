@@ -28,7 +28,7 @@ from rag_pg.evaluation.types import (
     RunComparison,
 )
 from rag_pg.protocols import LLM
-from rag_pg.search import accounted
+from rag_pg.search import accounted, open_helper
 from rag_pg.types import EvalQuery
 
 METRICS = ("ndcg", "recall", "mrr")
@@ -190,8 +190,7 @@ class EvalRuns(OfRag):
                 run_id=run_id,
                 judge_function=judge.removeprefix("sql:"),
             )
-        models = self._rag.models
-        model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+        model = open_helper(self._rag.models, llm)
         find_judge(judge, database, model)  # its name is checked before the run is looked for
         run = find_run(database, run_id)
         database.require_insert("eval_scores")
