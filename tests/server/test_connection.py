@@ -11,7 +11,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from rag_pg.server.http import Connection
-from rag_pg.server.http.events import event, events_of
+from rag_pg.server.http.request import event, events_of
 
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 

@@ -14,7 +14,7 @@ from http_service import app_over, request, with_service
 from rag_pg import Rag
 from rag_pg.answer import CALLERS_OPTIONS
 from rag_pg.search import SearchOptions
-from rag_pg.server.http.service import answered
+from rag_pg.server.http.request import answered
 from rag_pg.server.http.shapes import AskBody, SearchBody
 from rag_pg.types import StatementOptions, to_json
 

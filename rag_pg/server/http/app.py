@@ -13,9 +13,9 @@ from starlette.staticfiles import StaticFiles
 
 from rag_pg.client import AsyncRag
 from rag_pg.config import Settings
-from rag_pg.server.http import asking, calls, documents, health, openai, others
+from rag_pg.server.http import calls, openai, others, routes
 from rag_pg.server.http.guard import Guard
-from rag_pg.server.http.mcp import PATH, McpDoor
+from rag_pg.server.http.mcp import PATH
 from rag_pg.server.http.problem import PROBLEM_SCHEMA, add_problems
 from rag_pg.server.http.service import Service, ServiceOptions
 from rag_pg.version import __version__
@@ -48,9 +48,9 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
         redoc_url=None,
     )
     app.state.service = service
-    for part in (health, asking, documents, calls, openai, others):
+    for part in (routes, calls, openai, others):
         app.include_router(part.routes)
-    app.router.routes.append(Route(PATH, McpDoor()))
+    app.router.routes.append(Route(PATH, service.mcp))
     page = StaticFiles(directory=PAGE, html=True)
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes
         app.router.routes.append(Route(path, page, methods=["GET"]))

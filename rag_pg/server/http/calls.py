@@ -18,7 +18,7 @@ from starlette.responses import Response
 from rag_pg.client import Collection, Rag
 from rag_pg.evaluation import client as annexe
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.service import Asked, answered, needs, parsed
+from rag_pg.server.http.request import Asked, answered, needs, parsed
 from rag_pg.server.http.shapes import Body, Count, options_of
 
 routes = APIRouter(responses=PROBLEMS)
@@ -97,7 +97,9 @@ def _add(route: str, call: str, **options: Any) -> None:
         values = more | {one: getattr(given, one) for one in given.model_fields_set}
         values |= {one: parsed(one, values[one]) for one in objects if one in values}
         owner: Any = (
-            await asked.collection(values.pop("collection")) if root == "docs" else asked.rag
+            await asked.rag.get_collection(values.pop("collection"))
+            if root == "docs"
+            else asked.rag
         )
         positional = [values.pop(several)] if several else []
         found = await asked.until_gone(attrgetter(name)(owner)(*positional, **values))

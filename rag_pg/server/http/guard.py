@@ -12,11 +12,12 @@ from collections.abc import Collection
 
 from sse_starlette.sse import SendTimeoutError
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
 from rag_pg.server.http.keys import find_key
-from rag_pg.server.http.problem import Refused, response_of
+from rag_pg.server.http.problem import response_of
 from rag_pg.server.http.service import Service
 from rag_pg.server.mcp import LOCAL
 
@@ -79,7 +80,7 @@ class Guard:
                         told = Headers(scope=scope).getlist("authorization")
                         state["key"] = await find_key(self._service.rag, told)
                     await self._app(scope, self._counted(scope, receive), seen)
-                except (Refused, RagError) as exc:
+                except (HTTPException, RagError) as exc:
                     if status:
                         raise
                     await response_of(exc)(scope, receive, seen)
@@ -88,7 +89,9 @@ class Guard:
         except TimeoutError:
             if status or not clock.expired():
                 raise
-            late = Refused(504, f"no answer within {self._options.timeout:g} seconds; ask for less")
+            late = HTTPException(
+                504, f"no answer within {self._options.timeout:g} seconds; ask for less"
+            )
             await response_of(late)(scope, receive, seen)
         finally:
             seconds = time.perf_counter() - began
@@ -107,20 +110,20 @@ class Guard:
             ACCESS.info(json.dumps(line))
 
     def _check_caller(self, headers: Headers) -> None:
-        """Raises: Refused."""
+        """Raises: HTTPException."""
         host, *others = headers.getlist("host") or [""]
         named = HOST.fullmatch(host)
         if others or named is None or not self._hosts & {host, named[1]}:
-            raise Refused(421, f"this service is not called {host!r:.80}; see --allowed-host")
+            raise HTTPException(421, f"this service is not called {host!r:.80}; see --allowed-host")
         for origin in headers.getlist("origin"):
             # Another port is another site. A proxy may call the service by a name of its own.
             if origin.partition("://")[2] not in (host, *self._options.allowed_hosts):
-                raise Refused(403, "a page of another site asks; only this service's own may")
+                raise HTTPException(403, "a page of another site asks; only this service's own may")
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        """Return `receive` that gives no more than a body may have. Raises: Refused."""
+        """Return `receive` that gives no more than a body may have. Raises: HTTPException."""
         most = self._max_upload if scope["path"] == UPLOADS else self._options.max_body
-        refused = Refused(413, f"the body has more than {most} bytes")
+        refused = HTTPException(413, f"the body has more than {most} bytes")
         told = Headers(scope=scope).get("content-length", "0")
         if not told.isdecimal() or int(told) > most:
             raise refused

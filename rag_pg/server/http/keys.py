@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
+
 from rag_pg.client import AsyncRag
-from rag_pg.server.http.problem import Refused
 from rag_pg.types import UsedKey
 
 
@@ -19,17 +21,14 @@ class Key:
     name: str
     digest: bytes
     scopes: frozenset[str]
-    settings: Mapping[str, str]
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        return (self.name, *self.settings.items())
+    settings: tuple[tuple[str, str], ...]
 
     def check_scope(self, scope: str) -> None:
-        """Raises: Refused."""
+        """Raises: HTTPException."""
         implied = {"read"} if "ask" in self.scopes else set()  # answers show what they cite
         if scope not in self.scopes | implied:
-            raise Refused(403, f"this key may not {scope}; it may {', '.join(sorted(self.scopes))}")
+            told = f"this key may not {scope}; it may {', '.join(sorted(self.scopes))}"
+            raise HTTPException(403, told)
 
 
 async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
@@ -37,9 +36,9 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
 
     Args:
         headers: the values of Authorization.
-    Raises: Refused, with the same words for every key that is none, and for one that was revoked,
-        has expired or lost its role with those, as who brings it has its secret; with 429 beyond a
-        limit.
+    Raises: HTTPException, with the same words for every key that is none, and for one that was
+        revoked, has expired or lost its role with those, as who brings it has its secret; with 429
+        beyond a limit.
     """
     scheme, _, given = (headers[0] if len(headers) == 1 else "").partition(" ")
     digest = hashlib.sha256(given.strip().encode("utf-8", "replace")).digest()
@@ -47,20 +46,14 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
     if scheme.lower() == "bearer" and given.strip():
         found = await rag.run(lambda: rag.sync.database.use_service_key(digest))
     if found is None:
-        raise Refused(401, "send a key that this service knows: Authorization: Bearer KEY")
+        raise HTTPException(401, "send a key that this service knows: Authorization: Bearer KEY")
     if found.refused in ("revoked", "expired", "without its role"):
-        raise Refused(401, f"this key is {found.refused}")
+        raise HTTPException(401, f"this key is {found.refused}")
     if found.refused is not None:
-        raise Refused(429, f"this key has had its {found.refused}", again=found.wait_seconds)
-    # The role last, as it may not set the others.
-    role = {"role": found.role_name} if found.role_name else {}
-    return Key(
-        name=found.key_name,
-        digest=digest,
-        scopes=frozenset(found.scopes),
-        settings={
-            **found.settings,
-            f"{rag.sync.database.schema}.service_key": digest.hex(),
-            **role,
-        },
-    )
+        again = {"Retry-After": str(math.ceil(found.wait_seconds))}
+        raise HTTPException(429, f"this key has had its {found.refused}", again)
+    settings = {**found.settings, f"{rag.sync.database.schema}.service_key": digest.hex()}
+    if found.role_name:
+        settings["role"] = found.role_name  # last, as it may not set the others
+    scopes = frozenset(found.scopes)
+    return Key(name=found.key_name, digest=digest, scopes=scopes, settings=(*settings.items(),))

@@ -24,9 +24,8 @@ from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import embed_documents, embed_queries
 from rag_pg.search import accounted
-from rag_pg.server.http.events import event
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.service import Asked, Call, answered, last_answer, needs
+from rag_pg.server.http.request import Asked, Call, answered, event, last_answer, needs
 from rag_pg.types import Answer, Event, Hit, Message
 
 routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS, dependencies=[needs("read")])
@@ -182,12 +181,12 @@ async def _model(call: Call, model: str) -> tuple[AsyncCollection, dict[str, Any
     """Open the collection of a model, and return its strategy. Raises: NotFound."""
     name = model.removeprefix(PREFIX)
     try:
-        return await call.collection(name), {}
+        return await call.rag.get_collection(name), {}
     except NotFound:
         short, colon, strategy = name.rpartition(":")
         if not colon:
             raise
-        return await call.collection(short), {"strategy": strategy}
+        return await call.rag.get_collection(short), {"strategy": strategy}
 
 
 def task_reply(question: str) -> str | None:

@@ -50,7 +50,11 @@ REMEDIES = {  # of what the framework tells without one
     "There was an error parsing the body": "the body cannot be read; send JSON in UTF-8",
 }
 NO_OBJECT = "the body is no JSON object; send one, with the header content-type: application/json"
-AGAIN_SECONDS = 5.0  # after which a client is told to try again, where nobody knows better
+HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    413: {"Connection": "close"},  # the rest of the body is not read
+    503: {"Retry-After": "5"},  # where nobody knows better
+}
 PROBLEM_SCHEMA = row(
     type=TEXT,
     title=TEXT,
@@ -70,15 +74,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         (422, "The body or a parameter is not as described"),
     )
 }
-
-
-class Refused(HTTPException):
-    """A request is refused with this status, before anything is done for it. An HTTPException, as
-    what else goes wrong while a body is read FastAPI calls a body that it cannot read."""
-
-    def __init__(self, status: int, detail: str, *, again: float | None = None) -> None:
-        super().__init__(status, detail)
-        self.again = again
 
 
 def problem_of(exc: Exception) -> dict[str, Any]:
@@ -106,16 +101,9 @@ def problem_of(exc: Exception) -> dict[str, Any]:
 def response_of(exc: Exception) -> Response:
     """Return an error as a response."""
     found = problem_of(exc)
-    headers: dict[str, str] = dict(getattr(exc, "headers", None) or {})
-    again = getattr(exc, "again", None) or getattr(exc, "retry_after", None)
-    if again is None and found["status"] == 503:
-        again = AGAIN_SECONDS
-    if again is not None:
+    headers = HEADERS.get(found["status"], {}) | dict(getattr(exc, "headers", None) or {})
+    if (again := getattr(exc, "retry_after", None)) is not None:
         headers["Retry-After"] = str(math.ceil(again))
-    if found["status"] == 413:
-        headers["Connection"] = "close"  # the rest of it is not read
-    if found["status"] == 401:
-        headers["WWW-Authenticate"] = "Bearer"
     return Response(json.dumps(found), found["status"], headers, MEDIA_TYPE)
 
 
