@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -234,14 +235,13 @@ def test_mcp_reads_with_the_rights_of_the_key(app: Any, keys: dict[str, str]) ->
     accept = {"accept": "application/json, text/event-stream", "host": "127.0.0.1"}
 
     async def ask(client: httpx2.AsyncClient) -> list[Any]:
-        told = []
-        for key in (keys["owner"], keys["tenant"], keys["reader"]):
-            found = await client.post("/mcp", json=call, headers=bearer(key) | accept)
-            told.append(found.json())
-        return told
+        names = ("owner", "owner", "tenant", "reader")
+        asked = (client.post("/mcp", json=call, headers=bearer(keys[n]) | accept) for n in names)
+        return [found.json() for found in await asyncio.gather(*asked)]
 
-    owner, tenant, reader = with_service(app, ask)
+    owner, at_once, tenant, reader = with_service(app, ask)
     assert owner["result"]["structuredContent"]["documents"] == 2
+    assert at_once == owner
     assert tenant["result"]["structuredContent"]["documents"] == 1
     assert reader["status"] == 403
 
