@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,8 @@ import typer
 
 from rag_pg.cli.logs import Format, LogFormat, log_to_stderr
 from rag_pg.console import Dsn, open_client, write_message
-from rag_pg.errors import InvalidInput, ModelUnavailable
+from rag_pg.errors import InvalidInput
+from rag_pg.extras import extra
 from rag_pg.otel import traced
 
 
@@ -46,20 +46,18 @@ def mcp(
     # stdout is the protocol's
     log_to_stderr(log_format, logging.WARNING)
     logging.getLogger("mcp.server.mcpserver").setLevel(logging.WARNING)
-    try:
+    with extra("mcp", "the MCP server needs"):
         from rag_pg.server.mcp import (
             KeyVerifier,
+            check_names,
             http_app,
             is_local,
+            listening,
             make_server,
             parse_address,
             read_keys,
         )
-    except ImportError as exc:
-        raise ModelUnavailable(
-            f"the MCP server needs a library that is not here ({exc.name}): pip install"
-            ' "rag-pg[mcp]"'
-        ) from exc
+
     address = None if http is None else parse_address(http)
     if address is None and (allowed_hosts or key_file or no_key):
         raise InvalidInput("--allowed-host, --key-file and --no-key are of --http")
@@ -68,6 +66,8 @@ def mcp(
             f"{address[0]} is reached from elsewhere: give --key-file FILE, or --no-key where"
             " something before it checks who asks"
         )
+    if address:
+        check_names(address[0], allowed_hosts)
     keys = None if key_file is None else KeyVerifier(read_keys(key_file))
     with traced(), open_client(dsn) as rag:
         for name in collections or ():
@@ -85,11 +85,8 @@ def mcp(
             return
         import uvicorn
 
-        app = http_app(server, address[0], allowed_hosts=allowed_hosts or ())
-        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        with socket.create_server(address, family=family) as listener:
-            port = listener.getsockname()[1]
-            shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-            write_message(f"serving at http://{shown}:{port}/mcp")
+        app = http_app(server, allowed_hosts=allowed_hosts or ())
+        with listening(*address) as (listener, url):
+            write_message(f"serving at {url}mcp")
             config = uvicorn.Config(app, log_config=None, access_log=False)
             uvicorn.Server(config).run(sockets=[listener])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import sys
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,6 @@ import typer
 
 from rag_pg.cli.logs import Format, LogFormat, log_to_stderr
 from rag_pg.console import Dsn, open_client, write_message
-from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
 
 if TYPE_CHECKING:
@@ -62,14 +60,10 @@ def serve(
         import uvicorn
 
         from rag_pg.server.http import Connection, ServiceOptions
-        from rag_pg.server.mcp import is_local, parse_address
+        from rag_pg.server.mcp import check_names, is_local, listening, parse_address
 
     host, port = parse_address(address)
-    if not is_local(host) and not allowed_hosts:
-        raise InvalidInput(
-            f"{host} is reached from elsewhere: say by which name, e.g. --allowed-host"
-            " rag.example.com"
-        )
+    check_names(host, allowed_hosts)
     with open_client(dsn) as rag:  # which starts the embedded server, and upgrades it
         options = ServiceOptions(
             dsn=rag.dsn,
@@ -84,15 +78,12 @@ def serve(
         )
         if rerank is not None:
             rag.reranker(rerank)  # said now, where it is wrong
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with (
         TemporaryDirectory(prefix="rag-pg-") as figures,
-        socket.create_server((host, port), family=family) as listener,
+        listening(host, port) as (listener, url),
     ):
         if processes > 1:
             options = replace(options, figures=Path(figures))
-        shown = f"[{host}]" if ":" in host else host
-        url = f"http://{shown}:{listener.getsockname()[1]}/"
         write_message(f"serving at {url}")
         config = uvicorn.Config(
             partial(_start, options, log_format),

@@ -39,7 +39,7 @@ class McpDoor:
     def _open(self, key: Key | None, rag: Rag) -> None:
         """Make the server of a key, which reads with the rights of that client."""
         server = make_server(rag, timeout=self._timeout)
-        app = http_app(server, "127.0.0.1", allowed_hosts=self._allowed_hosts)
+        app = http_app(server, allowed_hosts=self._allowed_hosts)
         ready, ended = asyncio.Event(), asyncio.Event()
 
         async def live() -> None:

@@ -6,8 +6,10 @@ Nothing is written: each statement is sent in a read-only transaction.
 from rag_pg.server.mcp.http import (
     LOCAL,
     KeyVerifier,
+    check_names,
     http_app,
     is_local,
+    listening,
     parse_address,
     read_keys,
 )
@@ -20,8 +22,10 @@ __all__ = [
     "LOCAL",
     "KeyVerifier",
     "RagServer",
+    "check_names",
     "http_app",
     "is_local",
+    "listening",
     "make_server",
     "parse_address",
     "read_keys",

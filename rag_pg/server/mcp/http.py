@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
@@ -31,6 +34,23 @@ def parse_address(text: str) -> tuple[str, int]:
 def is_local(host: str) -> bool:
     """Whether only this machine reaches an address."""
     return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def check_names(host: str, allowed_hosts: Sequence[str] | None) -> None:
+    """Raises: InvalidInput for an address that others reach, where no name is allowed."""
+    if not is_local(host) and not allowed_hosts:
+        raise InvalidInput(
+            f"{host} is reached from elsewhere: say by which name, e.g. --allowed-host"
+            " rag.example.com"
+        )
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
+    """Listen on an address; give the socket and its URL."""
+    family, shown = (AF_INET6, f"[{host}]") if ":" in host else (AF_INET, host)
+    with socket.create_server((host, port), family=family) as listener:
+        yield listener, f"http://{shown}:{listener.getsockname()[1]}/"
 
 
 class KeyVerifier(TokenVerifier):
@@ -62,26 +82,19 @@ def read_keys(path: Path) -> list[str]:
     return keys
 
 
-def http_app(server: MCPServer, host: str, *, allowed_hosts: Sequence[str] = ()) -> Starlette:
+def http_app(server: MCPServer, *, allowed_hosts: Sequence[str] = ()) -> Starlette:
     """Return an ASGI application that serves `server` at /mcp, without sessions: any process of
     several may answer any request.
 
     Args:
-        host: that it listens on. allowed_hosts: names by which clients may call it beside those of
-            this machine, with or without a port: other Host headers are refused, as a page that
-            rebinds its name to this address sends.
-    Raises: InvalidInput for an address that others reach, where no name is allowed.
+        allowed_hosts: names by which clients may call it beside those of this machine, with or
+            without a port: other Host headers are refused, as a page that rebinds its name to this
+            address sends.
     """
-    if not is_local(host) and not allowed_hosts:
-        raise InvalidInput(
-            f"{host} is reached from elsewhere: say by which name, e.g. --allowed-host"
-            " rag.example.com"
-        )
     names = [*LOCAL, *allowed_hosts]
     hosts = [*names, *(f"{name}:*" for name in names)]
     return server.streamable_http_app(
         streamable_http_path=PATH,
-        host=host,
         stateless_http=True,
         json_response=True,
         transport_security=TransportSecuritySettings(
