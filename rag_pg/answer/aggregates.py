@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from typing import Literal
 
-from rag_pg.text import Table, content_words, is_function_word, same_word, words
+from rag_pg.text import Table, content_words, is_among, is_function_word, words
 
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
 
@@ -76,7 +76,7 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     if _PRICED.search(question.casefold()):
         meant = _meant(table, _PRICES) or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES]
-    if not all(any(same_word(word, other) for other in known) for word in asked):
+    if not all(is_among(word, known) for word in asked):
         return None
     if wanted == "count":
         totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
@@ -153,7 +153,7 @@ def _meant(table: Table, asked: Sequence[str]) -> list[int]:
 
 
 def _names(name: str, asked: Sequence[str]) -> bool:
-    return any(same_word(one, other) for one in content_words(name) for other in asked)
+    return any(is_among(word, asked) for word in content_words(name))
 
 
 def _restricts(asked: Sequence[str], table: Table, column: int | None) -> bool:
@@ -166,7 +166,7 @@ def _restricts(asked: Sequence[str], table: Table, column: int | None) -> bool:
         for word in words(cell)
         if n != column
     }
-    return any(same_word(word, other) for word in rest for other in inside)
+    return any(is_among(word, inside) for word in rest)
 
 
 def _numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:

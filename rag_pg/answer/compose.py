@@ -24,8 +24,8 @@ from rag_pg.text import (
     compared_things,
     content_words,
     find_tables,
+    is_among,
     item_mark,
-    same_word,
     split_sentences,
     words,
 )
@@ -243,7 +243,7 @@ def _share(weighed: Mapping[str, float], text: Collection[str]) -> float:
 
 def _agreement(word: str, text: Collection[str]) -> float:
     """How well a text has a word: 1, or INFLECTED in another form."""
-    return float(word in text) or INFLECTED * any(same_word(word, own) for own in text)
+    return float(word in text) or INFLECTED * is_among(word, text)
 
 
 def _next_best(asked: Identifiers, c: Candidate, at: int, kind: QuestionKind) -> list[int]:
@@ -340,7 +340,7 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         return position
     asked = content_words(question)
     own = [position, *block.starts]
-    has = [{a for a in asked if any(same_word(a, w) for w in words(c.shown[at]))} for at in own]
+    has = [{a for a in asked if is_among(a, words(c.shown[at]))} for at in own]
     best = max(
         range(1, len(own)),
         key=lambda n: (len(has[n] - has[0]), len(has[n]), c.scores[own[n]], -n),
@@ -360,7 +360,7 @@ def _numbered_row(question: str, c: Candidate, position: int) -> int | None:
     for name, number in asked:
         for column, cells in zip(table.names, zip(*table.cells, strict=True), strict=True):
             rows = [n for n, cell in enumerate(cells) if cell.strip() == number]
-            if len(rows) == 1 and any(same_word(name.lower(), word) for word in words(column)):
+            if len(rows) == 1 and is_among(name.lower(), words(column)):
                 return table.rows[rows[0]]
     return None
 

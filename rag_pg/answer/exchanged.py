@@ -4,16 +4,19 @@ obligation, or what belongs to the other of two parallel things."""
 from __future__ import annotations
 
 import calendar
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.figures import ORDINALS, YEAR, in_digits, number_in_word
+from rag_pg.answer.figures import ORDINALS, YEAR, in_digits
 from rag_pg.answer.negation import is_negated, without_particle
-from rag_pg.answer.relations import PRONOUNS
+from rag_pg.answer.relations import PRONOUNS, in_figures, is_same
 from rag_pg.answer.talk import AUXILIARIES
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import common_start, is_among, is_function_word, same_word, words
+
+_Ranked = tuple[int, list[str]]  # a quantity or a place in an order, and nouns that it may be of
 
 # From all to none; what is said of more than a sentence says it of does not follow from it.
 _QUANTIFIERS = """
@@ -36,21 +39,10 @@ _SPAN = re.compile(r"(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(?:
 _BUT = re.compile(r"(?i)\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+")
 _ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
-_MUST = re.compile(
-    r"\b(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
-    r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?(\w+)",
-    re.IGNORECASE,
-)
-_ALWAYS = re.compile(r"\b(?:always|immer|toujours|siempre)\s+(\w+)", re.IGNORECASE)
 _OPTIONAL = re.compile(
     r"\b(?:not|n['’]t|nicht|pas|no)\s+(?:compulsory|mandatory|obligatory|required|necessary|needed"
     r"|obligatorisch|vorgeschrieben|nötig|obligatoire|nécessaire|obligatorio)"
     r"|\b(?:optional|voluntary|freiwillig|facultatif|facultative)\b",
-    re.IGNORECASE,
-)
-_WILL = re.compile(r"\b(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?(\w+)", re.IGNORECASE)
-_DONE = re.compile(
-    r"\b(?:was|were|has|have|had|wurden?|hat|haben)\s+(?:been\s+|already\s+|bereits\s+)*(\w+)",
     re.IGNORECASE,
 )
 _OF = re.compile(  # what tells some of a kind from others
@@ -58,10 +50,25 @@ _OF = re.compile(  # what tells some of a kind from others
     r"(?:the\s+|an?\s+|de[rnm]\s+|die\s+|das\s+)?(\w+)",
     re.IGNORECASE,
 )
-_MAY = re.compile(
-    r"\b(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
-    r"(?:be\s+|also\s+|\w+ly\s+)?(\w+)",
-    re.IGNORECASE,
+_VERBS = {  # what stands before a verb, by what it says of it
+    kind: re.compile(rf"\b{before}(\w+)", re.IGNORECASE)
+    for kind, before in {
+        "must": r"(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
+        r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?",
+        "always": r"(?:always|immer|toujours|siempre)\s+",
+        "may": r"(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
+        r"(?:be\s+|also\s+|\w+ly\s+)?",
+        "will": r"(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?",
+        "done": r"(?:was|were|has|have|had|wurden?|hat|haben)\s+"
+        r"(?:been\s+|already\s+|bereits\s+)*",
+    }.items()
+}
+# A claim says the first of a verb of which its sentence says the second, and none of the third.
+# Last: in how many of the two, the claim first, no word may limit it (_ONLY).
+_MODALS = (
+    ("done", "will", ("done",), 0),
+    ("always", "may", ("must", "always"), 1),
+    ("must", "may", ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
@@ -98,9 +105,8 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
         or _widens(claim, sentence)
-        or _demands_more(claim, sentence)
+        or _says_otherwise(claim, sentence)
         or _frees(claim, sentence)
-        or _is_done_already(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
         or _takes_figure(claim, sentence)
@@ -110,10 +116,23 @@ def is_exchanged(claim: str, sentence: str) -> bool:
 
 def _counts_otherwise(claim: str, sentence: str) -> bool:
     """All for some, no for most: of the same noun."""
-    there = [*_quantified(sentence)]
-    for rank, nouns in _quantified(without_particle(claim)):
-        ranks = [of for of, others in there if any(same_word(n, o) for n in nouns for o in others)]
-        if ranks and not any(_follows(rank, of) for of in ranks):
+    mine, there = _quantified(without_particle(claim)), _quantified(sentence)
+    return _ranks_otherwise(mine, there, _follows)
+
+
+def _orders_otherwise(claim: str, sentence: str) -> bool:
+    """The first for the fourth, of the same noun."""
+    return _ranks_otherwise(_ordinals(claim), _ordinals(sentence), operator.eq)
+
+
+def _ranks_otherwise(
+    mine: Iterable[_Ranked], there: Iterable[_Ranked], follows: Callable[[int, int], bool]
+) -> bool:
+    """Whether a noun has a rank that follows from none which it has there, where it has one."""
+    known = [*there]
+    for rank, nouns in mine:
+        ranks = [of for of, others in known if any(is_among(noun, others) for noun in nouns)]
+        if ranks and not any(follows(rank, of) for of in ranks):
             return True
     return False
 
@@ -127,7 +146,7 @@ def _follows(rank: int, of: int) -> bool:
     return rank == of if of == _ALL else rank >= of
 
 
-def _quantified(text: str) -> Iterator[tuple[int, list[str]]]:
+def _quantified(text: str) -> Iterator[_Ranked]:
     found = words(text)
     for at, word in enumerate(found):
         rank = _RANK.get(word)
@@ -174,34 +193,26 @@ def _within(text: str) -> set[tuple[int, int]]:
             if kind == of for n in range(begin, stop)}  # fmt: skip
 
 
-def _demands_more(claim: str, sentence: str) -> bool:
-    """Must for may, of the same verb."""
-    if _ONLY.search(claim):
-        return False
-    may, must, always = (
-        words(" ".join(pattern.findall(sentence))) for pattern in (_MAY, _MUST, _ALWAYS)
-    )
-    demanded = _ALWAYS.findall(claim) + ([] if _ONLY.search(sentence) else _MUST.findall(claim))
-    return any(
-        any(same_word(verb, other) for other in may)
-        and not any(same_word(verb, other) for other in (*must, *always))
-        for verb in words(" ".join(demanded))
-    )
+def _says_otherwise(claim: str, sentence: str) -> bool:
+    """Must for may, was for will, of the same verb."""
+    for stated, told, same, limited in _MODALS:
+        if any(_ONLY.search(text) for text in (claim, sentence)[:limited]):
+            continue
+        others, own = _verbs(sentence, told), _verbs(sentence, *same)
+        verbs = _verbs(claim, stated)
+        if any(is_among(verb, others) and not is_among(verb, own) for verb in verbs):
+            return True
+    return False
+
+
+def _verbs(text: str, *kinds: str) -> list[str]:
+    return words(" ".join(verb for kind in kinds for verb in _VERBS[kind].findall(text)))
 
 
 def _frees(claim: str, sentence: str) -> bool:
     """Not compulsory for must."""
     free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
-    return bool(free and _MUST.search(sentence)) and not is_negated(sentence)
-
-
-def _is_done_already(claim: str, sentence: str) -> bool:
-    """Was or has for will, of the same verb."""
-    will, done = (words(" ".join(p.findall(sentence))) for p in (_WILL, _DONE))
-    return any(
-        any(same_word(verb, other) for other in will) and not any(same_word(verb, o) for o in done)
-        for verb in words(" ".join(_DONE.findall(claim)))
-    )
+    return bool(free and _VERBS["must"].search(sentence)) and not is_negated(sentence)
 
 
 def _widens(claim: str, sentence: str) -> bool:
@@ -210,7 +221,7 @@ def _widens(claim: str, sentence: str) -> bool:
     told = words(sentence)
     counted = {noun for rank, nouns in _quantified(sentence) for noun in nouns}
     for rank, nouns in _quantified(without_particle(claim)):
-        if rank != _ALL or not nouns or any(same_word(nouns[0], other) for other in counted):
+        if rank != _ALL or not nouns or is_among(nouns[0], counted):
             continue
         at = [n for n, word in enumerate(told) if same_word(nouns[0], word)]
         if len(at) != 1:
@@ -228,23 +239,10 @@ def _stop_of(text: str, word: str) -> int:
     return next((m.end() for m in re.finditer(r"\w+", text) if same_word(m[0].lower(), word)), 0)
 
 
-def _orders_otherwise(claim: str, sentence: str) -> bool:
-    """The first for the fourth, of the same noun."""
-    mine, there = _ordinals(claim), _ordinals(sentence)
-    return any(
-        rank not in ranks
-        for rank, noun in mine
-        if (ranks := {r for r, other in there if same_word(noun, other)})
-    )
-
-
-def _ordinals(text: str) -> list[tuple[int, str]]:
-    found = words(text)
-    return [
-        (ORDINALS[word], noun)
-        for word, noun in pairwise(found)
-        if word in ORDINALS and not is_function_word(noun)
-    ]
+def _ordinals(text: str) -> Iterator[_Ranked]:
+    for word, noun in pairwise(words(text)):
+        if word in ORDINALS and not is_function_word(noun):
+            yield ORDINALS[word], [noun]
 
 
 def _mixes_parallels(claim: str, sentence: str) -> bool:
@@ -293,9 +291,7 @@ def _takes_predicate(claim: str, sentence: str) -> bool:
 
 
 def _is_of_other(clause: Sequence[str], own: Sequence[str], other: Sequence[str]) -> bool:
-    size = 0
-    while size < min(len(clause), len(own)) and same_word(clause[size], own[size]):
-        size += 1
+    size = common_start(clause, own, same_word)
     stated, unsaid = clause[size:], own[size:]
     if not size or len(stated) < 2 or not unsaid or any(_has(clause, word) for word in unsaid):
         return False
@@ -358,12 +354,12 @@ def _is_named(clause: str, sentence: str) -> bool:
 
 
 def _tokens(text: str) -> list[str]:
-    found = []
-    for word in words(text):
-        number = number_in_word(word)
-        if number is not None or not (is_function_word(word) or word in _LEFT_OUT):
-            found.append(word if number is None else str(number))
-    return found
+    return [
+        token
+        for word in words(text)
+        if (token := in_figures(word)).isdigit()
+        or not (is_function_word(word) or word in _LEFT_OUT)
+    ]
 
 
 def _numbers(tokens: Sequence[str]) -> list[str]:
@@ -375,6 +371,4 @@ def _names(text: str) -> list[str]:
 
 
 def _has(tokens: Sequence[str], token: str) -> bool:
-    return any(
-        token == other or (not token.isdigit() and same_word(token, other)) for other in tokens
-    )
+    return any(is_same(token, other) for other in tokens)

@@ -11,7 +11,7 @@ import numpy as np
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.passage_scores import Evidence
 from rag_pg.answer.question_kind import has_number
-from rag_pg.text import content_words, same_word, words
+from rag_pg.text import content_words, is_among, same_word, words
 
 # Each with the sign of its weight, more of it speaks for an answer or against one, and with what
 # is said of an answer that it is worse for than for right answers on average.
@@ -131,10 +131,7 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
 
 def _share_missing(terms: Iterable[str], texts: Iterable[str]) -> float:
     has = set(texts)
-    missing = [
-        not all(part in has or any(same_word(part, word) for word in has) for part in words(term))
-        for term in terms
-    ]
+    missing = [not all(is_among(part, has) for part in words(term)) for term in terms]
     return sum(missing) / len(missing) if missing else 0.0
 
 

@@ -15,7 +15,15 @@ from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.question_kind import find_lacking_value
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
-from rag_pg.text import content_words, find_tables, is_function_word, named_cells, same_word, words
+from rag_pg.text import (
+    content_words,
+    find_tables,
+    is_among,
+    is_function_word,
+    named_cells,
+    same_word,
+    words,
+)
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
@@ -144,14 +152,12 @@ def _other_row(question: str, best: Candidate, unknown: Collection[str], near: N
     for asked, _ in Identifiers.of(question).forms:  # size 15
         name, _, number = asked.partition(" ")
         for column, cells in zip(names, zip(*rows, strict=True), strict=True):
-            if any(same_word(name.lower(), word) for word in words(column)) and _all_others(
-                number, cells
-            ):
+            if is_among(name.lower(), words(column)) and _all_others(number, cells):
                 return f"the table has no row with {column} {number}"
     named = {word for name in find_names(question) for word in words(name)}
     others = {*unknown, *(named - {*words(f"{best.hit.title} {best.hit.content}")})}
     for word, kind in pairwise(content_words(question)):
-        is_kind = kind in words(names[0]) or any(same_word(kind, w) for w in words(names[0]))
+        is_kind = is_among(kind, words(names[0]))
         is_other = is_kind and word in others and not is_operation(word)
         if is_other and near(word, keys) < NEAR:
             return f"the table by “{names[0]}” has no row “{word}”"
@@ -204,4 +210,4 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
 
 
 def _has(own: set[str], word: str) -> bool:
-    return any(part in own or any(same_word(part, o) for o in own) for part in words(word))
+    return any(is_among(part, own) for part in words(word))

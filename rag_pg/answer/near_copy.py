@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from rag_pg.answer.negation import CLAUSE, is_negated
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import common_start, is_function_word, same_word, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
@@ -119,8 +119,8 @@ def puts_another(
 
 def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
     mine, there = words(claim), words(part)
-    start = _common(mine, there)
-    end = _common(mine[start:][::-1], there[start:][::-1])
+    start = common_start(mine, there, same_word)
+    end = common_start(mine[start:][::-1], there[start:][::-1], same_word)
     one, other = mine[start : len(mine) - end], there[start : len(there) - end]
     if start + end < _SAME or not (0 < len(one) <= _MOST and 0 < len(other) <= _MOST):
         return False
@@ -149,17 +149,8 @@ def _is_thing(found: Sequence[str], at: int, size: int) -> bool:
 
 def _have_one_head(one: str, other: str) -> bool:
     """Whether two words are compounds of one head: team leader and shift leader, in one word."""
-    size = 0
-    while size < min(len(one), len(other)) and one[-1 - size] == other[-1 - size]:
-        size += 1
+    size = common_start(one[::-1], other[::-1])
     return size >= _HEAD and min(len(one), len(other)) - size > 1
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    size = 0
-    while size < min(len(one), len(other)) and same_word(one[size], other[size]):
-        size += 1
-    return size
 
 
 def _told(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import common_start, is_among, is_function_word, same_word, words
 
 _TOKEN = re.compile(r"\w+(?:[.,:]\d+|['’-]\w+)*")
 _ARTICLES = frozenset(words("the a an le la les l un une el los las"))
@@ -70,7 +70,7 @@ def swaps(claim: str, sentence: str) -> bool:
     is_german = not _CASES.isdisjoint(w.text for w in there)
     for start in range(1, len(mine)):
         for begin in range(1, len(there)):
-            size = _common(mine[start:], there[begin:])
+            size = common_start(mine[start:], there[begin:], _Word.is_same)
             for length in range(size, 0, -1):
                 middle = mine[start : start + length]
                 if not _links(middle, is_german=is_german):
@@ -100,7 +100,7 @@ def _step(text: str) -> list[str]:
 
 def _position(step: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
     """Which of some steps has most of the words of a step; -1: none, or two of them have."""
-    shares = [sum(any(same_word(a, b) for b in own) for a in step) for own in steps]
+    shares = [sum(is_among(a, own) for a in step) for own in steps]
     most = max(shares, default=0)
     return (
         shares.index(most) if step and most * 5 > len(step) * 3 and shares.count(most) == 1 else -1
@@ -124,7 +124,8 @@ def _are_exchanged(
         any(w.tells for w in first)
         and any(w.tells for w in second)
         and not any(  # it has the claim's order too
-            _common(whole, there[at:]) == len(whole) for at in range(len(there) - len(whole) + 1)
+            common_start(whole, there[at:], _Word.is_same) == len(whole)
+            for at in range(len(there) - len(whole) + 1)
         )
     )
 
@@ -142,13 +143,6 @@ def _links(middle: Sequence[_Word], *, is_german: bool) -> bool:
     if not told or any(word.text in _MUTUAL for word in middle):
         return False
     return not is_german or len(told) < len(middle)
-
-
-def _common(one: Sequence[_Word], other: Sequence[_Word]) -> int:
-    size = 0
-    while size < min(len(one), len(other)) and one[size].is_same(other[size]):
-        size += 1
-    return size
 
 
 def _read(text: str) -> list[_Word]:

@@ -19,10 +19,10 @@ from rag_pg.text import (
     find_lists,
     find_tables,
     find_terms,
+    is_among,
     item_mark,
     parse_markdown,
     plain_heading,
-    same_word,
     split_sentences,
     words,
 )
@@ -204,7 +204,7 @@ def thin(
     cited = [n for n, part in enumerate(parts) if any(p in part for p in positions)]
     asked = content_words(question)
     texts = [words(" ".join(page.sentences[p].text for p in part)) for part in parts]
-    scores = [sum(any(same_word(a, w) for w in text) for a in asked) for text in texts]
+    scores = [sum(is_among(a, text) for a in asked) for text in texts]
     begin = page.sentences[block.first].start
     is_numbered = (item_mark(page.text[max(0, begin - 80) : begin]) or "").strip()[:1].isdigit()
     upto = [
@@ -300,7 +300,7 @@ def following_code(page: Page, section: int, question: str) -> int | None:
             break
         if after.code and after.first < after.last:
             own = words(after.heading)
-            if shared := sum(any(same_word(a, o) for o in own) for a in asked):
+            if shared := sum(is_among(a, own) for a in asked):
                 found.append((-shared, number))
     return min(found)[1] if found else None
 

@@ -35,7 +35,7 @@ from rag_pg.text import (
     Sentence,
     content_words,
     find_tables,
-    same_word,
+    is_among,
     split_sentences,
     words,
 )
@@ -396,7 +396,7 @@ def _is_named(c: Candidate, question: str) -> bool:
     """Whether the heading above a hit says just what is asked for."""
     texts = (question, (heading_path(c.hit) or [""])[-1])
     asked, named = (set(content_words(text)) for text in texts)
-    return len(asked) == len(named) > 0 and all(any(same_word(a, n) for n in named) for a in asked)
+    return len(asked) == len(named) > 0 and all(is_among(a, named) for a in asked)
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:

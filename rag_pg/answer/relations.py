@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from rag_pg.answer.figures import number_in_word
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import is_among, is_function_word, same_word, words
 
 # A line: the phrases of one side, and those that say the opposite of what follows them.
 _SIDES = """
@@ -50,7 +50,7 @@ def is_turned(claim: str, sentence: str) -> bool:
     it, or compares two things the other way round."""
     mine, there = _relations(claim), _relations(sentence)
     for axis, side, anchor in mine:
-        sides = {s for a, s, other in there if a == axis and _is_same(anchor, other)}
+        sides = {s for a, s, other in there if a == axis and is_same(anchor, other)}
         if sides and side not in sides:
             return True
     return _is_swapped(claim, sentence)
@@ -82,18 +82,20 @@ def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:
 def _anchor(behind: Sequence[str]) -> str:
     """The first word that says something of what follows a relation, near to it."""
     for word in behind[:3]:
-        number = _number(word)
+        number = in_figures(word)
         if number.isdigit() or not is_function_word(word):
             return number
     return ""
 
 
-def _number(word: str) -> str:
+def in_figures(word: str) -> str:
+    """Return a word, and one that is a number in figures."""
     number = number_in_word(word)
     return word if number is None else str(number)
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Whether two words are forms of one, or numbers that are equal."""
     return one == other or (not one.isdigit() and same_word(one, other))
 
 
@@ -104,7 +106,7 @@ def _is_swapped(claim: str, sentence: str) -> bool:
         return False
     before, behind = _things(claim, mine)
     first, second = _things(sentence, there)
-    return _shared(before, second - first) and _shared(behind, first - second)
+    return _share(before, second - first) and _share(behind, first - second)
 
 
 def _things(text: str, match: re.Match[str]) -> tuple[set[str], set[str]]:
@@ -116,5 +118,5 @@ def _things(text: str, match: re.Match[str]) -> tuple[set[str], set[str]]:
     return before - behind, behind - before
 
 
-def _shared(some: set[str], others: set[str]) -> bool:
-    return any(same_word(word, other) for word in some for other in others)
+def _share(some: set[str], others: set[str]) -> bool:
+    return any(is_among(word, others) for word in some)

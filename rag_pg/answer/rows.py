@@ -7,7 +7,7 @@ import re
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.figures import figures_of
 from rag_pg.answer.passage import read_source
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import is_among, is_function_word, words
 
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
@@ -60,4 +60,4 @@ def names_cell(claim: str, cell: str) -> bool:
     """Whether a claim has all words of a cell."""
     stated = [word for word in words(cell) if not is_function_word(word)]
     found = words(claim)
-    return bool(stated) and all(any(same_word(w, other) for other in found) for w in stated)
+    return bool(stated) and all(is_among(w, found) for w in stated)

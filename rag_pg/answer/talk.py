@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import Statement
-from rag_pg.text import content_words, is_function_word, same_word, words
+from rag_pg.text import content_words, is_among, is_function_word, words
 
 MOST_OF_A_LABEL = 4  # words that the sources do not have
 _QUESTION = ("?", "？", "؟")
@@ -125,8 +125,7 @@ class Talk:
 
     def _knows(self, word: str) -> bool:
         if word not in self._is_known:
-            known = word in self._known or any(same_word(word, other) for other in self._known)
-            self._is_known[word] = known
+            self._is_known[word] = is_among(word, self._known)
         return self._is_known[word]
 
 

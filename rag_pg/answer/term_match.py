@@ -17,7 +17,7 @@ from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
-from rag_pg.text import content_words, is_function_word, same_word, words
+from rag_pg.text import content_words, is_among, is_function_word, same_word, words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 
 Numbers = NDArray[np.float64]
@@ -164,11 +164,7 @@ def match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
     found = []
     own = [frozenset(words(text)) for text in texts]
     for word in content_words(question):
-        numbers = [
-            number
-            for number, has in enumerate(own, 1)
-            if word in has or any(same_word(word, other) for other in has)
-        ]
+        numbers = [number for number, has in enumerate(own, 1) if is_among(word, has)]
         found.append(
             TermMatch(
                 word=word, term=word, df=len(numbers), chunk_count=len(texts), found_in=numbers

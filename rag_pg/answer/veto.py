@@ -19,6 +19,7 @@ from rag_pg.text import (
     LONGEST,
     content_words,
     has_word,
+    is_among,
     is_function_word,
     same_word,
     split_sentences,
@@ -101,9 +102,9 @@ def is_about_else(
     citation nor a word that means the sentence before."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
     if is_cited or _BACK.search(claim):
-        is_else = not any(_has(known, word) for word in stated)
+        is_else = not any(is_among(word, known) for word in stated)
     else:
-        stated = [word for word in stated if _has(known, word) or not is_of_speech(word)]
+        stated = [word for word in stated if is_among(word, known) or not is_of_speech(word)]
         shared = (
             sum(is_known(word, own) or says_how(word) or is_negated(word) for word in stated)
             for own in map(words, sources)
@@ -135,7 +136,7 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         parts = words(token)
         is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
         is_short = token.isupper() and any(word.startswith(token.casefold()) for word in known)
-        if is_name and parts and not is_short and not any(_has(known, part) for part in parts):
+        if is_name and parts and not is_short and not any(is_among(part, known) for part in parts):
             found.append(token)
     return found
 
@@ -194,7 +195,3 @@ def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
         )
         for _, value, unit in counted
     )
-
-
-def _has(known: Collection[str], word: str) -> bool:
-    return word in known or any(same_word(word, other) for other in known)

@@ -41,9 +41,11 @@ from rag_pg.text.sentences import (
 from rag_pg.text.separated import separated_rows
 from rag_pg.text.tokens import (
     FUNCTION_WORDS,
+    common_start,
     content_words,
     estimate_tokens,
     has_word,
+    is_among,
     is_function_word,
     same_word,
     words,
@@ -67,6 +69,7 @@ __all__ = [
     "Table",
     "clean_text",
     "code_spans",
+    "common_start",
     "compared_by",
     "compared_things",
     "content_words",
@@ -81,6 +84,7 @@ __all__ = [
     "first_title",
     "has_word",
     "in_context",
+    "is_among",
     "is_function_word",
     "is_head",
     "item_mark",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
+from itertools import takewhile
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(f"([{_CJK}]+)|[^\\W_{_CJK}]+")
@@ -84,9 +89,22 @@ def same_word(one: str, other: str) -> bool:
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
 
 
+def is_among(word: str, others: Collection[str]) -> bool:
+    """Whether a form of a word is among others, see `same_word`."""
+    return word in others or any(same_word(word, other) for other in others)
+
+
+def common_start(
+    one: Sequence[T], other: Sequence[T], is_same: Callable[[T, T], bool] = operator.eq
+) -> int:
+    """How many items two sequences begin with that are the same."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: is_same(*pair), pairs))
+
+
 def has_word(text: str, word: str) -> bool:
     """Whether a text has a form of a word in small letters without accents, see `same_word`."""
-    return any(same_word(word, own) for own in _by_beginning(text).get(word[:4], ()))
+    return is_among(word, _by_beginning(text).get(word[:4], ()))
 
 
 @lru_cache(1024)

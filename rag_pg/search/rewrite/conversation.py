@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rag_pg.search.rewrite.follow_up import complete_question, needs_history, without_shift
 from rag_pg.search.rewrite.helper import Helper, tidy
-from rag_pg.text import content_words, same_word
+from rag_pg.text import content_words, is_among
 from rag_pg.types import Message
 
 TURNS = 6  # that the model reads, the latest
@@ -74,5 +74,5 @@ def _is_about(rewritten: str, question: str, history: Sequence[Message]) -> bool
     """Whether a rewritten question keeps to the words of what was talked about."""
     meaning = content_words(rewritten)
     known = content_words(" ".join([question, *(turn.content for turn in history)]))
-    told = sum(any(same_word(word, other) for other in known) for word in meaning)
+    told = sum(is_among(word, known) for word in meaning)
     return bool(meaning) and told >= KNOWN * len(meaning)

@@ -12,7 +12,7 @@ from rag_pg.search.rewrite.conditions import conditions_by_model
 from rag_pg.search.rewrite.fields import Condition, Metadata
 from rag_pg.search.rewrite.helper import Helper
 from rag_pg.search.rewrite.mentions import conditions_by_words, is_form
-from rag_pg.text import compared_things, same_word, words
+from rag_pg.text import compared_things, is_among, words
 
 BOOST = 1.2  # the score of a chunk with a value that the question only mentions is multiplied by it
 
@@ -70,7 +70,7 @@ def _without_halves(
     kept, dropped = [], []
     for condition in conditions:
         own = words(condition.source)
-        speaks = [any(same_word(word, w) for word in side for w in own) for side in sides]
+        speaks = [any(is_among(word, own) for word in side) for side in sides]
         if speaks.count(True) == 1:
             dropped.append(f"{_shown(condition)} was dropped: the question compares it")
         else:
