@@ -45,33 +45,27 @@ def environment_client() -> Rag:
 
 
 class ForeignEmbedder:
-    """What makes vectors for a framework, as an embedder of rag_pg.
+    """What makes vectors for LangChain, as an embedder of rag_pg; they may have any length, and are
+    normalised here.
 
     Args:
-        name: is stored as the model; other vectors need another name.
-        embed_query, embed_documents: the framework's calls; vectors of any length, which are
-            normalised here.
+        name: is stored as the model; other vectors need another name. None: see `model_name`.
     """
 
     provider = None
     max_tokens = 1_000_000  # they do not tell; what is too long is theirs to cut
 
-    def __init__(
-        self,
-        name: str,
-        embed_query: Callable[[str], Sequence[float]],
-        embed_documents: Callable[[list[str]], Sequence[Sequence[float]]],
-    ) -> None:
-        self.name = self.fingerprint = name
-        self._embed_query, self._embed_documents = embed_query, embed_documents
-        self.dimensions = len(embed_query("dimensions"))
+    def __init__(self, embedding: Any, name: str | None = None) -> None:
+        self.name = self.fingerprint = name or model_name("langchain", embedding)
+        self._embedding = embedding
+        self.dimensions = len(embedding.embed_query("dimensions"))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        found = np.array(self._embed_documents([*texts]), np.float32)
+        found = np.array(self._embedding.embed_documents([*texts]), np.float32)
         return _unit(found.reshape(len(texts), self.dimensions))
 
     def embed_query(self, text: str) -> Vectors:
-        return _unit(np.array(self._embed_query(text), np.float32))
+        return _unit(np.array(self._embedding.embed_query(text), np.float32))
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text) // 4 + 2 for text in texts]  # an estimate, for the sizes of chunks

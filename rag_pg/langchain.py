@@ -16,7 +16,6 @@ from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
 
 with extra("langchain", "rag_pg.langchain needs", InvalidInput):
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
@@ -44,9 +43,7 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
     ) -> None:
         rag = rag or frameworks.environment_client()
         if embedding is not None:
-            name = options.pop("model", None) or frameworks.model_name("langchain", embedding)
-            calls = embedding.embed_query, embedding.embed_documents
-            options["embedder"] = frameworks.ForeignEmbedder(name, *calls)
+            options["embedder"] = frameworks.ForeignEmbedder(embedding, options.pop("model", None))
         self._embedding = embedding
         self.collection: Collection = rag.collection(collection_name, **options)
 
@@ -95,9 +92,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         return [_document(one) for one in self.collection.get_many(ids)]
 
     def _find(self, k: int, *, filter: Any = None, **options: Any) -> list[tuple[Document, float]]:
-        chosen = {"duplicates": True, **options}  # a store leaves no equal texts out
-        chosen["filter"] = frameworks.without_between(filter)
-        hits = self.collection.search(limit=k, **chosen)
+        options.setdefault("duplicates", True)  # a store leaves no equal texts out
+        hits = self.collection.search(limit=k, filter=frameworks.without_between(filter), **options)
         return [(_document(hit), hit.score) for hit in hits]
 
     def similarity_search_with_score(
@@ -147,12 +143,7 @@ class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
     options: dict[str, Any] = Field(default_factory=dict)
 
     def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        **options: Any,
+        self, query: str, *, run_manager: Any, k: int | None = None, **options: Any
     ) -> list[Document]:
         hits = self.collection.search(query, limit=k or self.k, **{**self.options, **options})
         found = frameworks.passages(hits)
