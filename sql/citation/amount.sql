@@ -62,7 +62,9 @@ RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|o
     '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
     ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
     -- a section, a sign in words, a time
-    '|(?:§|n°|minus|минус) ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
+    '|(?:§|n°|minus|минус|(?:^|[^a-z])(?:moins|menos|meno|min|negative)'
+    '|\u110B\u1167\u11BC\u1112\u1161)'
+    ' ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
     -- what is referred to by its number
     '|(?:^|[^a-z])(?:arti(?:cle|kel|culo|colo)s?|art|sections?|sec|sect|fig(?:ure)?s?|tab(?:le)?s?'
     '|chapters?|chap|chapitre|kap(?:itel)?|clauses?|annexe?|appendix|paragra(?:ph|f)e?s?|para|eqs?'
@@ -89,7 +91,8 @@ RETURN (
         ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
         ' hundred thousand million billion half a an and un une deux trois quatre cinq dix vingt'
         ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
-        ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und ',
+        ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und minus'
+        ' moins menos ',
         ' ' || lower(reverse(split_part(reverse(rtrim(
             translate(split_part(edge, E'\x03', 1), E'\n', ' '))), ' ', 1))) || ' ') > 0
 )
@@ -119,11 +122,17 @@ AND edge ~* (
     '|\\m(?:hundred|thousand|million|billion)(?:[ \n]*\x03[ \n]+(?:and[ \n]+)?'
     '|[ \n]+and[ \n]*\x03[ \n]+)'
     '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
-    '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)');
+    '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)'
+    -- minus five
+    '|\\m(?:minus|moins|menos)[ \n]*\x03[ \n]+(?:zero|one|two|three|four|five|six|seven'
+    '|eight|nine|ten|eleven|twelve|\\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety'
+    '|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|zwei|drei|vier|f\u00FCnf|zehn)'
+    '(?![-\\w])');
 
 COMMENT ON FUNCTION rag._parts_numeral IS
 $$Whether the character 3 parts a number in words, or a fraction: two thirds, 2 and a half, twenty
-five, two hundred and six, half a million; in English, and some in French, Spanish and German.$$;
+five, two hundred and six, half a million, minus five; in English, and some in French, Spanish and
+German.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._currencies()

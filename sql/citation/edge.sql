@@ -127,11 +127,18 @@ RETURN form LIKE E'% _\x03. _.%'  -- z. B.
     '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
     '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49'
     '|\u0E9A\u0ECD\u0EC8|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
-    ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])');
+    ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])'
+    -- a sign, a decimal, a fraction of Chinese and Japanese
+    '|(?:[负負]|零下|氷点下|マイナス) ?\x03 ?[0-9〇零一二两三四五六七八九十百千万]'
+    '|[0-9〇零一二两三四五六七八九十百千万] ?(?:[点點・比] ?\x03|\x03 ?[点點・比]) ?'
+    '[0-9〇零一二两三四五六七八九十百千万]'
+    '|(?:分之 ?\x03|分 ?\x03 ?之) ?[0-9〇零一二两三四五六七八九十百千万]'
+    '|[0-9〇零一二两三四五六七八九十百千万] ?\x03 ?分之');
 
 COMMENT ON FUNCTION rag._parts_words IS
 $$Whether the character 3 parts in a form what words make one: a short form (ca n't), an
-abbreviation of letters (z. B.), an ordinal of Chinese, a negation and what it negates.$$;
+abbreviation of letters (z. B.), an ordinal, a decimal, a fraction or a sign of Chinese and
+Japanese, a negation and what it negates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._operator()
@@ -299,8 +306,9 @@ DECLARE
     _slice text := substr(original, start + 1, stop - start);
     _before text := substr(original, greatest(0, start - 48) + 1, least(start, 48));
     _after text := substr(original, stop + 1, 48);
-    _parts_begin CONSTANT boolean :=
-        rag._parts_numeral(right(_before, 24) || E'\x03' || left(_slice, 24));
+    _parts_begin CONSTANT boolean := rag._parts_numeral(  -- two hundred, cut before its blank
+        rtrim(right(_before, 24), E' \n') || E'\x03' || substring(_before FROM E'[ \n]*$')
+        || left(_slice, 24)) AND _before !~* E'\\m(?:une?|eine?)[ \n]+$';  -- a Viertel is one
     _parts_end CONSTANT boolean :=
         rag._parts_numeral(right(_slice, 24) || E'\x03' || left(_after, 24));
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (

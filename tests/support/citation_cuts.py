@@ -132,6 +132,14 @@ SAID = {
     "code of a condition": "guard it with x [!= null in all of them",
     "standard": "they follow RFC] {n} in all of the tools",
     "side of the world": "the hut stands at {n}°] N of the trees",
+    "hundreds in words": "they saw two| hundred people in May",
+    "tens in words": "the hut has twenty| five rooms for them",
+    "fraction in words": "they took two| thirds of it away",
+    "sign before a word": "it was minus [five degrees in May",
+    "decimal in Chinese": "合同写明剂量为一点|五克并且双方都已经知道了这件事情",
+    "fraction in Chinese": "合同写明他的股份为三分之|一并且双方都已经知道了这件事情",
+    "sign in Chinese": "合同写明气温为负[{n}度并且双方都已经知道了这件事情",
+    "decimal in Japanese": "契約では値は三・|五グラムであり双方はそれをすでに知っている",
     "syllable of Thai": "ผู้เช่าต้องชำระค่าเช่]า ทุกเดือน",
 }
 

@@ -343,6 +343,25 @@ CUT = (  # what the source says, and of it a part that says something else
     ("Sie dauert 3 Tage in allen diesen Fällen.", "Tage in allen diesen Fällen."),
     ("Die Hütte steht auf 47,42° N im Gebirge.", "Die Hütte steht auf 47,42°"),
     ("ผู้เช่าต้องชำระค่าเช่า ทุกเดือน", "ผู้เช่าต้องชำระค่าเช่"),
+    # numbers in words, from either side
+    ("They saw there two hundred people in town.", "hundred people in town."),
+    ("They saw there two\nhundred people in town.", "hundred people in town."),
+    ("It was there twenty five degrees in town.", "five degrees in town."),
+    ("They took away two thirds of it in town.", "thirds of it in town."),
+    ("It cost them 3 million euros in the town.", "million euros in the town."),
+    ("It lasts two and a half hours in the town.", "a half hours in the town."),
+    ("Había treinta y cinco grados en la ciudad.", "cinco grados en la ciudad."),
+    ("It was minus five degrees in the town.", "five degrees in the town."),
+    ("It was negative 5 degrees in the town.", "5 degrees in the town."),
+    ("Ce matin il faisait moins 5 degrés en ville.", "5 degrés en ville."),
+    ("오늘 아침 기온은 영하 5도로 매우 추웠다고 합니다", "5도로 매우 추웠다고 합니다"),
+    *((f"该文件写明其{number}{rest}", f"{number[at:]}{rest}") for number, at in (
+        ("剂量为一点五克", 5), ("剂量为2点5克", 5), ("气温为负五度", 4), ("气温为零下5度", 5),
+        ("股份占三分之一", 6), ("股份占三分之一", 5), ("比分为三比五分", 5),
+    ) for rest in ("，并且本合同的双方都已经知道了这一件重要的事情。",)),
+    *((f"この文書では{number}{rest}", f"{number[at:]}{rest}") for number, at in (
+        ("三・五グラム", 2), ("マイナス五度", 4), ("氷点下五度", 3),
+    ) for rest in ("であり、この契約の双方はそのことをすでに知っている。",)),
     # no rows of one form, or cells that go on in the next line
     *((table, table.partition("\n")[0]) for table in (
         "The revenue\t12\n500 people\t3", "The revenue\t12\n\t500", "The revenue\t12\nmillion\t5",
@@ -435,6 +454,12 @@ OPENS = "The office opens every morning at ten and closes at six."
             ("营业收入|83,412|79,056\n营业成本|51,297|50,118", "营业收入|83,412|79,056"),
             ("Hb|13.8 g/dl|12.0–16.0\nCRP|11.6 mg/l|0.0–5.0", "Hb|13.8 g/dl|12.0–16.0"),
         ) for gap, again in (("\t", "\t"), ("   ", " "), (" | ", " | "))),
+        # numbers in words
+        ("They saw only two of a hundred people there.", "hundred people there."),
+        ("They like the first one. Hundred people came.", "Hundred people came."),
+        ("She is one of five people in the town.", "five people in the town."),
+        ("Dort ist ein Viertel von ihnen verheiratet.", "Viertel von ihnen verheiratet."),
+        ("The result was negative two days ago.", "two days ago."),
         # abbreviations
         ("The plan of A. Smith is a good one.", "The plan of A. Smith"),
         ("They wrote it in C. It was good for all.", "It was good for all."),
