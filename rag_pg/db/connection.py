@@ -561,9 +561,14 @@ def _api_versions(connection: psycopg.Connection[Any], schema: str) -> tuple[int
         row = connection.execute(
             _in_schema("SELECT {rag}.min_api_version(), {rag}.api_version()", schema)
         ).fetchone()
-    except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
+    except psycopg.errors.InvalidSchemaName as exc:
         raise SchemaMismatch(
             f'this database has no schema {schema} yet: run "rag-pg db upgrade" (or Rag.upgrade())'
+        ) from exc
+    except psycopg.errors.UndefinedFunction as exc:
+        raise SchemaMismatch(
+            f"schema {schema} is not what this program works with: run"
+            ' "rag-pg db upgrade" (or Rag.upgrade()), or "rag-pg db check" to see why'
         ) from exc
     assert row is not None
     return int(row[0]), int(row[1])

@@ -201,7 +201,7 @@ def test_a_role_without_rights_gets_one_clear_line(new_database: Callable[..., s
 
 
 def test_a_database_without_the_schema_says_what_to_run(new_database: Callable[..., str]) -> None:
-    with pytest.raises(SchemaMismatch, match="rag-pg db upgrade"):
+    with pytest.raises(SchemaMismatch, match="has no schema rag yet.*rag-pg db upgrade"):
         Database(new_database()).open()
 
 
@@ -463,6 +463,11 @@ def test_a_database_of_the_development_is_told_to_begin_anew(dsn: str, revision:
         schema.upgrade(dsn)
     assert "\n" not in str(caught.value)
     assert run(dsn, state) == before
+    (problem,) = schema.check(dsn)
+    assert str(caught.value) == f"{problem}; nothing was changed"
+    run(dsn, "DROP FUNCTION rag.min_api_version()")  # which that schema had not
+    with pytest.raises(SchemaMismatch, match='schema rag is not what.*"rag-pg db check" to see'):
+        Database(dsn).open()
 
 
 def test_an_unreachable_server_is_one_line_without_the_password() -> None:

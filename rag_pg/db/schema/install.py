@@ -39,6 +39,7 @@ from rag_pg.db.schema.revisions import (
     fresh_tables,
     recorded_tables,
     run_revisions,
+    unknown_revision,
 )
 from rag_pg.db.schema.scale import scale_out
 from rag_pg.db.schema.transaction import (
@@ -173,6 +174,8 @@ def _problems(connection: Connection, tenants: bool) -> list[str]:
     raw = psycopg_connection(connection)
     if newer := newer_release(installed_release(raw)):
         return [newer]
+    if unknown := unknown_revision(connection):
+        return [unknown]
     problems = check_revision(connection)
     installed: dict[str, dict[str, str]] = {}
     for kind, name, definition in raw.execute("SELECT kind, name, digest FROM rag.installed"):

@@ -41,7 +41,8 @@ def run_revisions(
     """
     from alembic import command
 
-    _check_known(connection)
+    if unknown := unknown_revision(connection):
+        raise SchemaMismatch(f"{unknown}; nothing was changed")
     config = alembic_config()
     config.attributes.update(
         connection=connection, schema=schema, vector_schema=quoted(vector_schema)
@@ -50,21 +51,22 @@ def run_revisions(
     return str(scalar(connection, "SELECT version_num FROM rag.alembic_version"))
 
 
-def _check_known(connection: Connection) -> None:
+def unknown_revision(connection: Connection) -> str | None:
+    """What to do where the schema stands at a revision that this program does not know."""
     if not scalar(connection, "SELECT to_regclass('rag.alembic_version') IS NOT NULL"):
-        return
+        return None
     present = scalar(connection, "SELECT version_num FROM rag.alembic_version")
     if present is None or _revision_file(present):
-        return
+        return None
     if re.fullmatch(r"00[0-2]\d", present):
-        raise SchemaMismatch(
+        return (
             f"schema rag is at revision {present} of the development before release 0.1.0, which"
-            " no release upgrades; nothing was changed: save uri, title, content and metadata from"
-            " its table documents, DROP SCHEMA rag CASCADE, upgrade, and add them again"
+            " no release upgrades: save uri, title, content and metadata from its table documents,"
+            " DROP SCHEMA rag CASCADE, upgrade, and add them again"
         )
-    raise SchemaMismatch(
+    return (
         f"the database is at revision {present}, and this rag_pg knows revisions up to"
-        f" {newest_revision()}: install a newer rag_pg; nothing was changed"
+        f" {newest_revision()}: install a newer rag_pg"
     )
 
 
