@@ -8,6 +8,7 @@ from mimetypes import MimeTypes
 from pathlib import PurePath
 
 _PRINTED_BY = re.compile(r"Microsoft [A-Z]\w+ - (?=\S)")  # Microsoft Word - report.docx
+_SHOWN_BY = re.compile(r"(?<=\S) - (?:Google|LibreOffice|Microsoft) [A-Z]\w+( Online)?\Z")
 _PATH = re.compile(r"(?:[a-z]:[\\/]|\\\\|file:|https?:|/)\S", re.IGNORECASE)
 _MADE = re.compile(r"(?=[^-]*\d)[0-9a-f-]{16,}", re.IGNORECASE)  # a hash, a UUID
 # Suffixes that Python's own table has not in every version.
@@ -37,6 +38,7 @@ def given_title(title: str) -> str:
     printed it does not belong to it."""
     words = " ".join(title.split())
     words = words[printed.end() :] if (printed := _PRINTED_BY.match(words)) else words
+    words = _SHOWN_BY.sub("", words)
     name = words.strip("()[]{}<>\"'“”«» ")
     is_made = _is_nameless(name) or _is_file(name) or _PATH.match(name) or _MADE.fullmatch(name)
     return "" if is_made else words

@@ -31,6 +31,7 @@ BEGIN
     FROM given AS g
         JOIN own AS o ON g.letters = o.letters OR g.letters = o.letters || 's'
             OR length(g.letters) >= 4 AND starts_with(o.letters, g.letters)
+            OR o.name = 'embedding' AND g.letters LIKE 'vector%'
             OR EXISTS (SELECT FROM near AS n WHERE n.name = o.name AND g.letters LIKE n.pattern)
     GROUP BY g.name
     ORDER BY g.name COLLATE "C";
@@ -40,7 +41,7 @@ $$;
 COMMENT ON FUNCTION rag._mistaken_keys IS
 $$Those of the keys that look like one of own_keys and are none, each with the one that it looks
 like: in another case or with other marks between words, one letter off, as its plural, or as its
-beginning (four letters at least).
+beginning (four letters at least); vector like embedding.
 Circle: client.$$;
 
 

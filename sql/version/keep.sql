@@ -22,7 +22,7 @@ $$;
 
 COMMENT ON FUNCTION rag._date_commit IS
 $$A deferred trigger: notes when a transaction that wrote versions is committed. Of a prepared one,
-when it was prepared.$$;
+when it was prepared; of one that sets its constraints immediate, when it did so.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._version_commit(of_collection rag.collections)

@@ -44,6 +44,8 @@ def test_what_somebody_gave_is_a_title(title: str) -> None:
 
 def test_what_printed_a_document_is_no_part_of_its_title() -> None:
     assert given_title("Microsoft Word - Annual  report") == "Annual report"
+    assert given_title("Annual report - Google Docs") == "Annual report"
+    assert given_title("Untitled document - Google Docs") == ""
 
 
 def test_a_page_without_a_title_has_its_first_heading() -> None:

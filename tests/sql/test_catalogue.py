@@ -108,6 +108,15 @@ def test_growing_tables_are_keyed_by_collection_or_space(connection: Connection)
     assert {column for _, column in rows} <= {"collection_id", "space_id"}
 
 
+def test_partitions_are_the_only_tables_that_a_routine_makes(connection: Connection) -> None:
+    """One that a put made, also a temporary one, would be known to others and to the guides."""
+    rows = connection.execute(
+        r"""SELECT proname FROM pg_proc WHERE pronamespace = 'rag'::regnamespace
+            AND prosrc ~ '(?i)create\s+(unlogged\s+|temp\w*\s+)?(table|sequence|view)'"""
+    ).fetchall()
+    assert rows == [("_attach_partition",)]
+
+
 def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(
     connection: Connection,
 ) -> None:

@@ -68,9 +68,12 @@ def test_puts_tell_of_them_once_with_their_number(connection: psycopg.Connection
         "key 'titel' became metadata of 1 document(s): it looks like title",
     ]
     told.clear()
-    chunks = [{"content": "x", "Heading": "H", "metadata": {"meta": 1}, "page": 1}]
-    connection.execute("SELECT rag.put_chunks('docs', 'c', %s)", [json.dumps(chunks)])
-    assert told == ["key 'Heading' became metadata of 1 chunk(s): it looks like heading"]
+    chunk = {"content": "x", "Heading": "H", "metadata": {"meta": 1}, "page": 1, "vector": [1]}
+    connection.execute("SELECT rag.put_chunks('docs', 'c', %s)", [json.dumps([chunk])])
+    assert told == [
+        "key 'Heading' became metadata of 1 chunk(s): it looks like heading",
+        "key 'vector' became metadata of 1 chunk(s): it looks like embedding",
+    ]
     told.clear()
     connection.execute("SELECT rag.put_documents('docs', '[]')")
     kept = connection.execute("SELECT metadata FROM rag.get_document('docs', 'a')").fetchone()
