@@ -54,6 +54,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("same")
 
+# What a terminal or a service of CI says of itself colours and breaks lines.
+for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH"):
+    os.environ.pop(name, None)
+
 # A shell lets what it starts in the background ignore SIGINT, and processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -79,8 +79,8 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     if not all(is_among(word, known) for word in asked):
         return None
     if wanted == "count":
-        totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
-        return _count(asked, table) if meant == [0] and not totals else None
+        has_totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
+        return _count(asked, table) if meant == [0] and not has_totals else None
     columns = [(n, found) for n in meant if (found := _numbers(table, n))]
     if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
         return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 
 import numpy as np
 
+from rag_pg.answer.freshness import source_date
 from rag_pg.answer.term_match import Numbers
 from rag_pg.text import Sentence
 from rag_pg.types import Hit
@@ -50,3 +52,8 @@ class Candidate:
     @property
     def best(self) -> int:
         return int(np.argmax(self.scores))
+
+    @property
+    def day(self) -> date | None:
+        """From when its document holds, where that is told."""
+        return source_date(self.hit.metadata, f"{self.hit.title}\n{self.hit.uri}", self.hit.content)

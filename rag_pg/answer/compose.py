@@ -12,7 +12,14 @@ import numpy as np
 from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, without_operation
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
-from rag_pg.answer.freshness import are_editions, is_restated, names_day, other_figures, source_date
+from rag_pg.answer.freshness import (
+    are_editions,
+    asked_until,
+    is_restated,
+    names_day,
+    other_figures,
+    source_date,
+)
 from rag_pg.answer.identifiers import Identifiers, numbers_of
 from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
@@ -54,14 +61,14 @@ def compose_answer(
     ranked, kind = sorted(evidence.candidates, key=lambda c: -c.score), evidence.kind
     weights = {word: a.weight for a in evidence.asked for word in words(a.word)}
     first, asked = (ranked[0], ranked[0].best), Identifiers.of(question)
-    newer = _newer(question, first, ranked)
+    edition = _edition(question, first, ranked)
     parts = _of_each_part(question, ranked, weights)
     has_parts = len(parts) > 1
     if has_parts:
-        passages = _by_passage(_newer(question, part, ranked) or part for part in parts)
+        passages = _by_passage(_edition(question, part, ranked) or part for part in parts)
     else:
-        c, at = newer or first
-        alone = newer or kind == "how_to"
+        c, at = edition or first
+        alone = edition or kind == "how_to"
         passages = [(c, [at, *([] if alone else _next_best(asked, c, at, kind))])]
     shown = [
         _show_passage(question, c, cited, kind, read_around, number)
@@ -70,7 +77,7 @@ def compose_answer(
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
     seen = {_source(c.hit) for c, _ in passages}
     documents = [c.hit.document_id for c, _ in passages]
-    others = [first[0]] if newer else []
+    others = [first[0]] if edition else []
     for c in [] if has_parts else [*others, *sorted(ranked, key=lambda c: -c.evidence)]:
         if _source(c.hit) in seen or documents.count(c.hit.document_id) > 1:
             continue
@@ -82,9 +89,8 @@ def compose_answer(
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
         number = len(citations) + 1
-        older = f"Older, of {_date_of(c)}: " if _is_older(c, *passages[0]) else ""
         excerpt, quote = _excerpt(c, _answering(question, c, c.best, kind))
-        paragraphs.append(f"{older}{path}: {excerpt} [{number}]")
+        paragraphs.append(f"{_age(c, *passages[0])}{path}: {excerpt} [{number}]")
         citations.append(cite(number, c.hit, quote))
     return Answer(
         text="\n\n".join(paragraphs),
@@ -119,25 +125,28 @@ def _by_passage(cited: Iterable[Cited]) -> list[tuple[Candidate, list[int]]]:
     return list(found.values())
 
 
-def _newer(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | None:
-    """Return the sentence of the newest document that states other figures than the answering one,
-    where that is of an earlier date, and the question does not name its year."""
+def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | None:
+    """Return the sentence of the newest document, of the time that a question is about, which
+    states other figures than the answering one; None where that is of it."""
     c, at = first
-    if any(year in f"{c.hit.title}{c.hit.uri}" for year in re.findall(r"\b\d{4}\b", question)):
+    until = asked_until(question)
+    years = re.findall(r"\b\d{4}\b", question) if until is None else [str(until.year)]
+    if any(year in f"{c.hit.title}{c.hit.uri}" for year in years):
         return None
-    day, sentence = _date_of(c), c.sentences[at].text
-    newer = [
+    day, sentence = c.day, c.sentences[at].text
+    last = until or date.max
+    editions = [
         (found, -n, position)
         for n, other in enumerate(ranked)
-        if day and (found := _date_of(other)) and found > day
+        if day and (found := other.day) and found <= last and (found > day or day > last)
         for position, against in enumerate(other.sentences)
         if other_figures(c.hit, sentence, other.hit, against.text)
         or is_restated(c.hit, sentence, other.hit, against.text)
         or (position == other.best and _says_as_much(other, c, at))
     ]
-    if not newer:
+    if not editions:
         return None
-    _, n, position = max(newer)
+    _, n, position = max(editions)
     return ranked[-n], position
 
 
@@ -155,20 +164,23 @@ def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:
     )
 
 
-def _is_older(c: Candidate, first: Candidate, cited: Sequence[int]) -> bool:
-    """Whether a passage is of an earlier date and states other figures than the answering one."""
-    day, other = _date_of(first), _date_of(c)
+def _age(c: Candidate, first: Candidate, cited: Sequence[int]) -> str:
+    """The date of a passage that states other figures than the answering one, of another date."""
+    day, other = first.day, c.day
     sentence = first.sentences[cited[0]].text
-    return bool(day and other and other < day) and any(
-        other_figures(first.hit, sentence, c.hit, s.text)
-        or is_restated(c.hit, s.text, first.hit, sentence)
-        or (n == c.best and are_editions(first.hit, c.hit))
-        for n, s in enumerate(c.sentences)
-    )
-
-
-def _date_of(c: Candidate) -> date | None:
-    return source_date(c.hit.metadata, f"{c.hit.title}\n{c.hit.uri}", c.hit.content)
+    if (
+        not day
+        or not other
+        or day == other
+        or not any(
+            other_figures(first.hit, sentence, c.hit, s.text)
+            or is_restated(c.hit, s.text, first.hit, sentence)
+            or (n == c.best and are_editions(first.hit, c.hit))
+            for n, s in enumerate(c.sentences)
+        )
+    ):
+        return ""
+    return f"{'Older' if other < day else 'Newer'}, of {other}: "
 
 
 def _of_each_part(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from rag_pg.answer.figures import COUNTS, MONTHS
@@ -12,8 +12,9 @@ from rag_pg.text import content_words, split_sentences
 from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
 # Metadata that says from when a document holds, the surest first; until when; and that it does not.
+EFFECTIVE = ("effective_date", "effective", "valid_from")
 DATES = (
-    "effective_date", "effective", "valid_from", "version_date", "updated", "modified", "date",
+    *EFFECTIVE, "version_date", "updated", "modified", "date",
     "published", "created",
 )  # fmt: skip
 UNTIL = ("valid_until", "valid_to", "expires", "expiry_date", "superseded_on")
@@ -46,6 +47,13 @@ _OF_A_ROW = re.compile(r"[^;\n]{0,20};\s[^;:\n]{1,60}:\s")  # date: 2024-05-01; 
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
     r"\b(?:v|ver|version|rev|revision|ed|edition|auflage)\.?\s*(\d+(?:\.\d+)*)\b"
     r"|\b(\d+)(?:st|nd|rd|th|\.)\s+(?:ed|edition|auflage)\b",
+    re.IGNORECASE,
+)
+_REPLACES = re.compile(r"(?i)\W*\b(?:replac|supersed|ersetzt|remplace|reemplaza|sustituye).*")
+_ASKED_YEAR = re.compile(
+    r"(?:\b(?:(?P<before>before|prior\s+to|earlier\s+than|vor|avant|antes\s+de)"
+    r"|(?P<from>since|after|from|as\s+of|later\s+than|seit|nach|ab|depuis|après|dès|desde|después\s+de))"
+    rf"\s+(?:\S+\s+){{0,2}}?)?\b(?:(?P<month>{_MONTH})\s+)?(?P<year>(?:19|20)\d\d)\b(?![.,]?\d)",
     re.IGNORECASE,
 )
 
@@ -129,10 +137,35 @@ def _least(one: Hit | Citation, other: Hit | Citation) -> int:
     return LEAST_OF_EDITIONS if are_editions(one, other) else LEAST_WORDS
 
 
+def asked_until(question: str) -> date | None:
+    """Return the last day of the time that a question asks of by a year, with a month or without
+    (in 2023, before March 2024); None where it names none or several, or one that it begins with
+    (since 2023)."""
+    found = [*_ASKED_YEAR.finditer(question)]
+    if len(found) != 1 or found[0]["from"]:
+        return None
+    year, month = int(found[0]["year"]), MONTHS.get((found[0]["month"] or "").casefold(), 0)
+    if found[0]["before"]:
+        return date(year, month or 1, 1) - timedelta(days=1)
+    month = month or 12
+    return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+
+
+def is_of_time(word: str) -> bool:
+    """Whether a word is a year or the name of a month."""
+    return word.casefold() in MONTHS or _ASKED_YEAR.fullmatch(word) is not None
+
+
+def holds_since(metadata: Mapping[str, Any]) -> date | None:
+    """Return from when on a document holds, by its metadata, until another replaces it."""
+    return next((found for key in EFFECTIVE if (found := _date(metadata.get(key)))), None)
+
+
 def are_editions(one: Hit | Citation, other: Hit | Citation) -> bool:
-    """Whether two documents have one title, but for its figures."""
-    mine, theirs = (re.sub(r"[\W\d_]+", " ", _FIGURE.sub(" ", h.title)) for h in (one, other))
-    return mine.casefold() == theirs.casefold() and mine.strip() != ""
+    """Whether two documents have one title, but for its figures and what it replaces."""
+    titles = (_REPLACES.sub(" ", hit.title) for hit in (one, other))
+    mine, theirs = (re.sub(r"[\W\d_]+", " ", _FIGURE.sub(" ", title)) for title in titles)
+    return mine.casefold().strip() == theirs.casefold().strip() != ""
 
 
 def names_day(title: str) -> bool:

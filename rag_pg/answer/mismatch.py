@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from rag_pg.answer.aggregates import MONEY, is_operation
 from rag_pg.answer.candidate import Candidate
-from rag_pg.answer.figures import ORDINALS, foreign_figures
+from rag_pg.answer.figures import foreign_figures
+from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.head import find_names
 from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.question_kind import find_lacking_value
@@ -62,8 +63,7 @@ def find_mismatch(
     that cannot be told.
 
     A row of a table that the question names has no column for what it asks, no row is of the kind
-    that it names (a corporate membership), nor what the passage has (annual leave, for parental
-    leave), a quantity in one word
+    that it names (a corporate membership), a quantity in one word
     (a 60-litre bin) is not among those that the passage tells apart, the passage is of other years,
     or it has no telephone number, mail address or colour where one is asked for.
 
@@ -75,7 +75,6 @@ def find_mismatch(
         _other_quantity(question, best, others)
         or _other_year(question, best, others)
         or _other_row(question, best, unknown, near)
-        or _other_kind(question, best, unknown)
         or _other_column(question, best, near)
         or _no_value(question, best)
     )
@@ -109,7 +108,9 @@ def _other_year(question: str, best: Candidate, others: Sequence[Candidate]) -> 
     own = _years(best)
     if not asked or not own or asked & own or _OPEN.search(question):
         return ""
-    if any(asked & _years(c) and c.words_found >= best.words_found for c in others):
+    alike = [best, *(c for c in others if c.words_found >= best.words_found)]
+    since = [day.year for c in alike if (day := holds_since(c.hit.metadata))]
+    if any(asked & _years(c) for c in alike) or any(year <= int(min(asked)) for year in since):
         return ""
     is_within = any(min(own) < year < max(own) for year in asked)
     is_open = _OPEN.search(best.hit.content) is not None and min(own) < min(asked)
@@ -127,20 +128,6 @@ def _years(c: Candidate) -> set[str]:
         str(int(y) + 1) for y, end in _SHORT_YEAR.findall(text) if int(end) == int(y[2:]) + 1
     }
     return seasons.union(_YEAR.findall(text))
-
-
-def _other_kind(question: str, best: Candidate, unknown: Collection[str]) -> str:
-    """The word before a noun that no document has, where the passage has the noun behind others."""
-    asked = words(question)
-    texts = (best.hit.title, best.hit.heading, best.shown[best.best])
-    pairs = [pair for text in texts for pair in pairwise(words(text))]
-    for word, kind in pairwise(asked):
-        if word not in unknown or word in ORDINALS or is_function_word(kind) or kind.isdigit():
-            continue
-        before = {first for first, noun in pairs if same_word(noun, kind)}
-        if before and not any(is_function_word(w) or w in asked or w.isdigit() for w in before):
-            return f"the nearest passage is of {min(before)} {kind}, not of {word} {kind}"
-    return ""
 
 
 def _other_row(question: str, best: Candidate, unknown: Collection[str], near: Nearness) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
+from rag_pg.answer.freshness import is_of_time
 from rag_pg.answer.head import Asked, find_lacking, find_names, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch
@@ -146,12 +147,7 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
-    unknown = {
-        word
-        for a in asked
-        if not (a.is_met or a.is_known or (by_meaning and a.is_paraphrased))
-        for word in words(a.word)
-    }
+    unknown = {word for a in asked if not a.is_met and not a.is_known for word in words(a.word)}
     best, *others = sorted(candidates, key=lambda c: -c.score)
 
     def near(text: str, texts: Sequence[str]) -> float:
@@ -306,6 +302,9 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     if meaning.is_foreign:  # the words of one language are no names in another
         names = {name for name in names if is_identifier(name)}
     met = set().union(*(c.words_found for c in candidates))
+    time = {word for word in different if is_of_time(word.strip(MARKS))}
+    if any(map(is_identifier, time)) and any(c.day for c in candidates):
+        met |= time  # though no text names the year
     return [
         Asked(
             word=word.strip(MARKS),

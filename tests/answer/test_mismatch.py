@@ -63,14 +63,6 @@ def test_a_name_of_no_row_is_of_none_though_documents_have_it() -> None:
     assert "has no row" not in reason("What is the fee of the cheapest plan?", table, other)
 
 
-def test_what_is_of_another_kind_is_no_answer() -> None:
-    text = "Everybody has 30 days of annual leave."
-    told = "the nearest passage is of annual leave, not of parental leave"
-    assert told in reason("How many days of parental leave has everybody?", text)
-    assert not reason("How many days of annual leave has everybody?", text)
-    assert "not of" not in reason("How many days of parental leave?", text.replace("annual ", ""))
-
-
 def test_a_number_is_in_a_row_with_figures() -> None:
     desks = "| Desk | Extension |\n|---|---|\n| Payroll | 4312 |\n| Parking | 4205 |"
     assert not reason("What is the number of the Payroll desk?", desks)

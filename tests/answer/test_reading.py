@@ -538,6 +538,42 @@ def test_a_definition_is_that_under_the_heading_of_just_this_name() -> None:
     assert shown[1].startswith("Hooks")
 
 
+@pytest.mark.parametrize(
+    ("asked", "first"),
+    [
+        ("", "150"),
+        ("in 2023", "120"),
+        ("before 2025", "120"),
+        ("before March 2025", "120"),
+        ("before April 2025", "150"),
+        ("vor 2025", "120"),
+        ("since 2023", "150"),
+        ("in 2025", "150"),
+        ("in May 2026", "150"),
+        ("between 2023 and 2025", "150"),
+    ],
+)
+@pytest.mark.parametrize("newest", [1, 2])
+def test_a_question_that_names_a_time_is_answered_by_the_edition_of_then(
+    asked: str, first: str, newest: int
+) -> None:
+    days = {newest: "2025-03-01", 3 - newest: "2022-06-01"}
+    pages = [policy(n, 150 if n == newest else 120, {"effective_date": days[n]}) for n in (1, 2)]
+    got = ask(f"How much is paid for hotels per night {asked}?", *pages)
+    assert got.text.startswith(f"Policy\n\n**Hotels are paid up to {first} euros")
+    told = "Older, of 2022-06-01" if first == "150" else "Newer, of 2025-03-01"
+    assert told in got.text
+
+
+def test_a_title_that_says_what_it_replaces_is_of_an_edition() -> None:
+    old = hit("Drivers are 21 or older.", number=1, title="Terms of use – edition 2023")
+    title = "Terms of use – edition 2025 (replaces the edition of 2023)"
+    new = replace(hit("Drivers are 19 or older.", number=2, title=title), score=0.9)
+    got = ask("How old are drivers?", old, new)
+    assert got.text.startswith(f"{title}\n\n**Drivers are 19")
+    assert "Older, of 2023-01-01: Terms of use" in got.text
+
+
 def test_of_rows_with_as_many_words_the_nearest_answers() -> None:
     table = (
         "| Room | Seats | Screen |\n| --- | --- | --- |\n| Heron | 6 | yes |\n| Plover | 4 | no |"

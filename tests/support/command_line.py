@@ -30,6 +30,8 @@ def run(
     with (
         mock.patch.dict(os.environ, environment, clear=True),
         mock.patch.multiple(sys, argv=["rag-pg", *arguments], stdin=typed),
+        # read from the environment once, when it is imported
+        mock.patch("typer.rich_utils.FORCE_TERMINAL", "FORCE_COLOR" in environment or None),
         chdir(cwd),
         redirect_stdout(streams[0]),
         redirect_stderr(streams[1]),
