@@ -51,7 +51,9 @@ $$Whether a quotation, in its form, ends with a date or a year that says so (yea
 CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
+-- first what each of them has beside the edge, as that is compiled in a twentieth of the time
+RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
+    AND form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
     '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
     '|(?:between|zwischen|entre|между) [^ ]+'
     '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
@@ -80,12 +82,12 @@ min), a number (No. 5) or what is referred to by its number (§ 5, Article 5, Fi
 words, a time (5 p.m.).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parts_numeral(edge text)
+CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- first whether the word before the edge can be a part of one, as that takes a tenth of the time
+-- first whether the words beside the edge can be parts of one, as that takes a tenth of the time
 RETURN (
-    right(rtrim(split_part(edge, E'\x03', 1), E' \n'), 1) BETWEEN '0' AND '9'
+    ascii(right(before, 1)) BETWEEN 48 AND 57
     OR strpos(
         ' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
         ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
@@ -93,10 +95,15 @@ RETURN (
         ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
         ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und minus'
         ' moins menos ',
-        ' ' || lower(reverse(split_part(reverse(rtrim(
-            translate(split_part(edge, E'\x03', 1), E'\n', ' '))), ' ', 1))) || ' ') > 0
+        ' ' || lower(reverse(split_part(reverse(rtrim(translate(before, E'\n', ' '))), ' ', 1)))
+        || ' ') > 0
 )
-AND edge ~* (
+AND (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem/tie/cin'
+        '/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei/sie/och/nue'
+        '/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/', '/' || lower(left(split_part(
+            ltrim(translate(after, E'\n', ' ')), ' ', 1), 3)) || '/') > 0
+    OR strpos(lower(after), 'teen') > 0)
+AND before || E'\x03' || after ~* (
     -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
     E'\\m(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred'
     '|un|une|deux|trois|quatre|cinq|dos|tres|cuatro|ein|eine|zwei|drei|vier|sechs)'
@@ -130,9 +137,9 @@ AND edge ~* (
     '(?![-\\w])');
 
 COMMENT ON FUNCTION rag._parts_numeral IS
-$$Whether the character 3 parts a number in words, or a fraction: two thirds, 2 and a half, twenty
-five, two hundred and six, half a million, minus five; in English, and some in French, Spanish and
-German.$$;
+$$Whether the edge between two texts parts a number in words, or a fraction: two thirds, 2 and a
+half, twenty five, two hundred and six, half a million, minus five; in English, and some in French,
+Spanish and German.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._currencies()
@@ -214,13 +221,21 @@ AS $$
 DECLARE
     _edge CONSTANT text := normalize(before || E'\x03' || after, NFKC);
     -- a figure, a word or a figure, the edge, a word or a figure; $ is a letter
-    _found CONSTANT text[] := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
+    _found text[];
+    _last text;
+    _next text;
+BEGIN
+    -- a figure there, less a word behind it, is told in a third of the time
+    IF _edge !~ E'[0-9][^0-9A-Za-z\\x03]*(?:[A-Za-z]+|mill\u00F3n)?[^0-9A-Za-z\\x03]*\\x03'
+        '|\\x03[^0-9A-Za-z\\x03]*[0-9]' THEN
+        RETURN false;
+    END IF;
+    _found := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
         '([0-9]|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen() || E']*\\x03(?:[.]?[*_'
         || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
         '[^\\x01-#%-@[-`{-\\x7F]+(?![0-9])|[0-9])');
-    _last CONSTANT text := ' ' || rtrim(_found[2], '.') || ' ';
-    _next CONSTANT text := ' ' || _found[3] || ' ';
-BEGIN
+    _last := ' ' || rtrim(_found[2], '.') || ' ';
+    _next := ' ' || _found[3] || ' ';
     RETURN CASE
         WHEN _found IS NULL THEN false
         WHEN _last BETWEEN ' 0' AND ' 9 ' THEN

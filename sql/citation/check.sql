@@ -1,22 +1,27 @@
 -- Whether a source says what is quoted from it.
 
-CREATE OR REPLACE FUNCTION rag._may_hold(original text, quote text)
-RETURNS boolean
+CREATE OR REPLACE FUNCTION rag._longest_word(quote text)
+RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
-DECLARE
-    _probe text;
 BEGIN
-    IF strpos(original, quote) > 0 THEN
-        RETURN true;
-    END IF;
-    SELECT left(w.word[1], 12) INTO _probe
-    FROM regexp_matches(left(lower(quote), 2000), E'[^\\x01-\\x40\\x5B-\\x60]+', 'g') AS w (word)
-    ORDER BY length(w.word[1]) DESC LIMIT 1;
-    RETURN strpos(lower(original), _probe) > 0;
+    RETURN (
+        SELECT left(w.word[1], 12)
+        FROM regexp_matches(left(lower(quote), 2000), E'[^\\x01-\\x40\\x5B-\\x60]+', 'g')
+            AS w (word)
+        ORDER BY length(w.word[1]) DESC LIMIT 1);
 END
 $$;
+
+COMMENT ON FUNCTION rag._longest_word IS
+$$The beginning of the longest word of a quotation, in small letters; NULL for none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._may_hold(original text, quote text, word text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN strpos(original, quote) > 0 OR strpos(lower(original), word) > 0;
 
 COMMENT ON FUNCTION rag._may_hold IS
 $$Whether it is worth while to look for a quotation in a text: it has its longest word.$$;
@@ -92,12 +97,17 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = auto
 AS $$
 DECLARE
-    _collection_id integer := (rag._require_collection(check_citation.collection)).collection_id;
+    _collection CONSTANT rag.collections := rag._require_collection(check_citation.collection);
+    _collection_id CONSTANT integer := _collection.collection_id;
+    -- of a shared collection what this session sees
     _chunk CONSTANT record := rag._read_chunk(_collection_id,
-        (rag._scoped_chunks(_collection_id, ARRAY[check_citation.chunk_id]))[1]);
+        CASE WHEN _collection.tenant <> '*' THEN check_citation.chunk_id
+            ELSE (rag._scoped_chunks(_collection_id, ARRAY[check_citation.chunk_id]))[1] END);
+    _others bigint[];
     _found record;
     _other record;
     _compared integer := 0;
+    _word text;
 BEGIN
     IF quote IS NULL THEN
         RAISE EXCEPTION 'the quote is NULL' USING ERRCODE = 'RG001', HINT = 'pass a text';
@@ -132,8 +142,10 @@ BEGIN
     LOOP
         -- All that are kept; beyond some, those alone that may hold it are compared.
         _compared := _compared + 1;
-        CONTINUE WHEN _compared > 10
-            AND NOT rag._may_hold(_other.content, check_citation.quote);
+        IF _compared > 10 THEN
+            _word := coalesce(_word, rag._longest_word(check_citation.quote));
+            CONTINUE WHEN NOT rag._may_hold(_other.content, check_citation.quote, _word);
+        END IF;
         _found := rag._locate_quote(_other.content, check_citation.quote);
         IF _found.status IN ('exact', 'normalised') THEN
             status := 'superseded';
@@ -144,11 +156,15 @@ BEGIN
             RETURN;
         END IF;
     END LOOP;
-    _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, ARRAY(
-        SELECT o.id FROM unnest(rag._scoped_chunks(_collection_id, others[:50])) AS o (id)
-        WHERE o.id <> check_citation.chunk_id));
+    IF cardinality(others) > 0 THEN
+        _others := ARRAY(
+            SELECT o.id FROM unnest(rag._scoped_chunks(_collection_id, others[:50])) AS o (id)
+            WHERE o.id <> check_citation.chunk_id);
+    END IF;
+    _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, _others);
     FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP
-        CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote);
+        _word := coalesce(_word, rag._longest_word(check_citation.quote));
+        CONTINUE WHEN NOT rag._may_hold(_other.contents[_number], check_citation.quote, _word);
         _found := rag._locate_quote(_other.contents[_number], check_citation.quote);
         IF _found.status IN ('exact', 'normalised') THEN
             status := 'misattributed';

@@ -55,8 +55,9 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- figures and letters, which stay
-    _kept CONSTANT int4multirange := '{[48,58),[65,91),[97,123),[192,592),[1024,1328),[1488,1515),'
-        '[1568,1611),[2308,2362),[13312,40960),[44032,55204)}';
+    _kept CONSTANT int4multirange := '{[48,58),[65,91),[97,123),[192,592),[880,1370),[1371,1417),'
+        '[1488,1515),[1568,1642),[2308,2404),[2406,4447),[12353,12448),[12449,12544),[13312,40960),'
+        '[44032,55204)}'::int4multirange;
     _core text := ltrim(rtrim(quote, E' \n"''.,;:!?'), E' \n"''');
 BEGIN
     IF _kept @> ascii(_core) AND _kept @> ascii(right(_core, 1)) THEN
@@ -306,11 +307,6 @@ DECLARE
     _slice text := substr(original, start + 1, stop - start);
     _before text := substr(original, greatest(0, start - 48) + 1, least(start, 48));
     _after text := substr(original, stop + 1, 48);
-    _parts_begin CONSTANT boolean := rag._parts_numeral(  -- two hundred, cut before its blank
-        rtrim(right(_before, 24), E' \n') || E'\x03' || substring(_before FROM E'[ \n]*$')
-        || left(_slice, 24)) AND _before !~* E'\\m(?:une?|eine?)[ \n]+$';  -- a Viertel is one
-    _parts_end CONSTANT boolean :=
-        rag._parts_numeral(right(_slice, 24) || E'\x03' || left(_after, 24));
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
         || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || '](?![.])'
@@ -323,23 +319,31 @@ DECLARE
     _parts text[];
     _edge text;
     _shape text;
+    _is_cut boolean;
 BEGIN
-    IF _parts_begin OR _parts_end
-        OR NOT _begins AND (
-            rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
-            OR rag._parts_equation(right(_before, 12) || E'\x03' || left(_slice, 12)))
-        OR NOT _ends AND (
-            rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
-            OR rag._parts_equation(right(_slice, 12) || E'\x03' || left(_after, 12)))
-    THEN
+    -- a statement each: what is not executed is not prepared
+    IF rag._parts_numeral(right(_slice, 24), left(_after, 24))
+        OR rag._parts_numeral(rtrim(right(_before, 24), E' \n'),  -- two hundred, before its blank
+            substring(_before FROM E'[ \n]*$') || left(_slice, 24))
+        AND _before !~* E'\\m(?:une?|eine?)[ \n]+$' THEN  -- a Viertel is one
         RETURN false;
+    ELSIF form IS NULL AND _begins AND _ends THEN
+        RETURN true;
     END IF;
-    IF form IS NULL THEN
-        IF _begins AND _ends THEN
-            RETURN true;
-        ELSIF length(_slice) > 160 THEN
-            _slice := left(_slice, 60) || E'\n' || right(_slice, 100);
+    IF NOT _begins THEN
+        IF rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
+            OR rag._parts_equation(right(_before, 12) || E'\x03' || left(_slice, 12)) THEN
+            RETURN false;
         END IF;
+    END IF;
+    IF NOT _ends THEN
+        IF rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
+            OR rag._parts_equation(right(_slice, 12) || E'\x03' || left(_after, 12)) THEN
+            RETURN false;
+        END IF;
+    END IF;
+    IF form IS NULL AND length(_slice) > 160 THEN
+        _slice := left(_slice, 60) || E'\n' || right(_slice, 100);
     END IF;
     LOOP
         IF strpos('0123456789$', left(_slice, 1)) > 0 AND right(_before, 1) IN (' ', E'\t')
@@ -367,31 +371,37 @@ BEGIN
     IF NOT _begins THEN
         _edge := right(_parts[1], 24) || E'\x03' || left(_parts[2], 24);
         _shape := rag._quote_shape(_edge);
-        IF (rag._parts_token(_shape) OR rag._parts_words(_edge)
-            -- ,5 is a number, and 5' are feet
-            OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
-            OR strpos(_shape, E'0\x03''') > 0
-            OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
+        _is_cut := rag._parts_token(_shape) OR rag._parts_words(_edge)
+            OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(ltrim(_parts[2], E'\uFDD0'));
+        IF strpos(_shape, '0') > 0 THEN
+            _is_cut := (_is_cut
+                -- ,5 is a number, and 5' are feet
+                OR _shape LIKE E'%_\x03,0%' AND strpos(_shape, E' \x03,0') = 0
+                OR strpos(_shape, E'0\x03''') > 0
+                OR rag._parts_figures(_edge)
                 OR rag._parts_amount(right(_before, 16), left(_slice, 16)))
-            OR right(_parts[1], 1) NOT IN ('', ' ')
-                AND rag._is_mark(ltrim(_parts[2], E'\uFDD0')))
-            AND NOT (strpos(_shape, '0') > 0 AND rag._parts_rows(original, start)) THEN
+                AND NOT rag._parts_rows(original, start);
+        END IF;
+        IF _is_cut THEN
             RETURN false;
         END IF;
     END IF;
     IF NOT _ends THEN
         _edge := right(_parts[2], 24) || E'\x03' || left(_parts[3], 24);
         _shape := rag._quote_shape(_edge);
-        RETURN NOT (rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
-            OR strpos(_shape, '0') > 0 AND (rag._parts_figures(_edge)
-                OR rag._parts_amount(right(_slice, 16), left(_after, 16)))
+        _is_cut := rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
             OR rag._is_mark(ltrim(_parts[3], E'\uFDD0'))
             -- of numbers that are one character only raised ones are marks of notes: not those of
             -- formulas, fractions, circled ones
             OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0
                 AND (ascii(_after) > 8319 OR ascii(_after) BETWEEN 188 AND 190)
-                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0)
-            OR strpos(_shape, '0') > 0 AND rag._parts_rows(original, stop);
+                AND strpos(' .:;!?"''', right(_parts[2], 1)) = 0;
+        IF strpos(_shape, '0') > 0 THEN
+            _is_cut := (_is_cut OR rag._parts_figures(_edge)
+                OR rag._parts_amount(right(_slice, 16), left(_after, 16)))
+                AND NOT rag._parts_rows(original, stop);
+        END IF;
+        RETURN NOT _is_cut;
     END IF;
     RETURN true;
 END

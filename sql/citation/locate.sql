@@ -1,7 +1,7 @@
 -- Where a quotation stands in a text.
 
 CREATE OR REPLACE FUNCTION rag._skeleton_offset(
-    original text, skeleton_length integer, skeleton_offset integer)
+    original text, skeleton_length integer, skeleton_offset integer, guess integer DEFAULT 0)
 RETURNS integer
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -12,7 +12,7 @@ DECLARE
     _ratio CONSTANT double precision :=
         least(1, length(original) / greatest(1, skeleton_length)::double precision);
     _start integer := 0;
-    _step integer := greatest(1, _left * _ratio);
+    _step integer := CASE WHEN guess > 0 THEN guess ELSE greatest(1, _left * _ratio) END;
     _count integer;
 BEGIN
     WHILE _start + _step <= length(original) OR _step > 1 LOOP
@@ -31,7 +31,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._skeleton_offset IS
-$$The offset, from 0, of the character of a text that stands at an offset of its skeleton.$$;
+$$The offset, from 0, of the character of a text that stands at an offset of its skeleton. guess:
+where it may stand, for which less has to be brought to its skeleton.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._same_start(one text, other text)
@@ -205,9 +206,11 @@ BEGIN
             start := lower(_cuts[cardinality(_cuts)]);  -- it stands nowhere else
             stop := upper(_cuts[cardinality(_cuts)]);
         ELSE
-            start := rag._skeleton_offset(_original, length(_skeleton), _at);
+            start := rag._skeleton_offset(_original, length(_skeleton), _at,
+                strpos(_original, left(_core, 8)) - 1);
             stop := start + 1 + rag._skeleton_offset(substr(_original, start + 1),
-                length(_skeleton) - _at, length(_quoted) - 1);
+                length(_skeleton) - _at, length(_quoted) - 1,
+                strpos(substr(_original, start + 1), right(_core, 8)) + 6);
         END IF;
         IF _long_enough AND int8range(start, stop) <> ALL (_cuts) THEN
             _form := rag._quote_form(_core);
