@@ -52,7 +52,7 @@ CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- first what each of them has beside the edge, as that is compiled in a twentieth of the time
-RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
+RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.(0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
     AND form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
     '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
     '|(?:between|zwischen|entre|между) [^ ]+'
@@ -73,13 +73,15 @@ RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
     '|equations?|schedule|volume|vol|pages?|pp?|page|abb(?:ildung)?|tabelle|tableau|abs(?:atz)?'
     '|abschnitt|seiten?|anhang|anlage|ziff(?:er)?|satz|steps?|schritt|version|rfc)'
     '(?:[.]? ?\x03|\x03[.]) ?[0-9]'
-    '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])');
+    '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
+    -- a call
+    '|[0-9a-z](?:\x03[(]|[(]\x03)[0-9]');
 
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
 min), a number (No. 5) or what is referred to by its number (§ 5, Article 5, Fig. 5), a sign in
-words, a time (5 p.m.).$$;
+words, a time (5 p.m.), a call (rgb(1, 2)).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text)

@@ -79,8 +79,8 @@ BEGIN
     END IF;
     IF NOT _kept @> ascii(right(_core, 1)) THEN
         _core := regexp_replace(_core, '(?:[' || rag._around()
-            || E'\\])}\\uFF09\\uFF3D.,;:!?\\u2026\\u3001\\u3002\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01'
-            '\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589]|'
+            || E'\\])}\\uFF09\\uFF3D.,;:!?\\u203C\\u2026\\u2047-\\u2049\\u3001\\u3002\\uFF0C\\uFF0E'
+            '\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589]|'
             '[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
             || ')+$', '');
     END IF;
@@ -177,17 +177,17 @@ RETURN edge ~ (
     E'[^ \n]\x03[])}]*[\u2080-\u208E]|(?:[^ \n]\x03[])}]+|[])}]\x03)'
     '[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B]'
     '|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
-    -- x_{1}, 10^{5}, rgb(1, 2), ません
-    '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)|[A-Za-z0-9](?:\x03[(]|[(]\x03)[0-9]'
+    -- x_{1}, 10^{5}, ません
+    '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)'
     '|\u307E(?:\x03\u305B|\u305B\x03)\u3093'
     -- vowels of Thai and Lao, which stand behind or before a consonant; 2 H₂
     '|\x03[\u0E30\u0E32\u0E33\u0E45\u0EB0\u0EB2\u0EB3]|[\u0E40-\u0E44\u0EC0-\u0EC4]\x03'
     '|[0-9] ?\x03 ?[A-Z][a-z]?[\u2080-\u2089]');
 
 COMMENT ON FUNCTION rag._parts_formula IS
-$$Whether the character 3 parts a formula or a call, in a text as it stands: what is lowered or
-charged behind a bracket, a sign and a fraction of one character, an index or a power of TeX,
-figures in parentheses; or a syllable of Thai or Lao, the negation ません.$$;
+$$Whether the character 3 parts a formula, in a text as it stands: what is lowered or charged behind
+a bracket, a sign and a fraction of one character, an index or a power of TeX; or a syllable of Thai
+or Lao, the negation ません.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_equation(edge text)

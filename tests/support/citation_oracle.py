@@ -17,13 +17,14 @@ FREE = "\ue0f0"  # a space that may be left out
 # in and between words, b bracket, p only between words, n number, m mark, l letter
 KINDS = (rf" [\s{FREE}]", r"l[Ⅰ-ⅿ⁽⁾₍₎\\&@#·՛՜՞՟٫٬‾‗]", "c[⁺⁻⁼₊₋₌%‰‱٪°]", "--", "q[;!?]",
          "j[.:'*_‿⁀⁔]", "b[][(){}]", rf"h[〇〸-〺]|{UNSPACED}\p{{nt=numeric}}(?<=\p{{L}})",
-         r"n\p{N}", rf"v{UNSPACED}\p{{M}}|[゛゜\u3099\u309a]", rf"u{UNSPACED}\p{{L}}", r"m\p{M}",
+         r"n\p{N}", rf"v(?!\p{{Han}}){UNSPACED}\p{{M}}|[゛゜\u3099\u309a]",
+         rf"u{UNSPACED}\p{{L}}", r"m\p{M}",
          r"s(?!\|)[\^/~\p{Sm}\p{Sc}]", r"p[\p{P}|]", "l.")
 INSIDE = ("[^ puvjqhb-](?:[^ puvhb]*[^ puvjqhb-])?", "[^ ][vm]+", "[^ pub]- +[^ pub]", "[lmn]b+l",
           "[hns-][s -]*[hn]", "n ?[sc]", "[j-]+[ns]")
-WORDS = (r"\d (?:[kcm]?m|[mk]?g|[lt])\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!\S)[.!]\w",
-         r"(?:§|\b(?:minus|chf|eur|usd|gbp|rs)) ?\d", r"[不未無无没非第] ?\w",
-         r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d",
+WORDS = (r"\d (?:[kcm]?m|[mk]?g|[lt]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!\S)[.!]\w",
+         r"(?:§|[⁺⁻⁼₊₋₌]|\b(?:minus|chf|eur|usd|gbp|rs|pp?)) ?\d", r"[不未無无没非第] ?\w",
+         r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d", r"[a-z\d]\(\d",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]")
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it

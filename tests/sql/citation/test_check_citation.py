@@ -324,6 +324,7 @@ CUT = (  # what the source says, and of it a part that says something else
     ("We count to 10^{5} in every book of it.", "{5} in every book of it"),
     ("Its colour is rgb(1,2,3) in every book.", "Its colour is rgb"),
     ("Its colour is rgb(1,2,3) in every book.", "(1,2,3) in every book"),
+    ("Its colour is rgb（1,2,3) in every book.", "Its colour is rgb"),
     ("この規則は今でも正しくありません。", "この規則は今でも正しくありませ"),
     # operators, names and their numbers, units
     ("Einstein wrote E = mc² in a short paper.", "Einstein wrote E"),
@@ -466,6 +467,7 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("They met at the corner of Main St. All went.", "They met at the corner of Main St."),
         ("In the USA the price rose in all of May.", "In the USA the price"),
         ("They like bread and butter = good food.", "They like bread and butter"),
+        ("They told us that the food was ⁈healthy⁈ of it.", "They told us that the food was ⁈"),
     ],
 )  # fmt: skip
 def test_a_true_quotation_is_proven_whatever_stands_around_it(
