@@ -80,8 +80,8 @@ BEGIN
     IF NOT _kept @> ascii(right(_core, 1)) THEN
         _core := regexp_replace(_core, '(?:[' || rag._around()
             || E'\\])}\\uFF09\\uFF3D.,;:!?\\u203C\\u2026\\u2047-\\u2049\\u3001\\u3002\\uFF0C\\uFF0E'
-            '\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589]|'
-            '[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
+            '\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965'
+            '\\u0589]|[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
             || ')+$', '');
     END IF;
     RETURN _core;

@@ -152,7 +152,7 @@ BEGIN
         RETURN;
     END IF;
     _quote := rag._decode_entities(replace(quote, E'\x03', E'\x04'));
-    IF strpos(_original, E'\n') > 0 AND _original ~ E'(?:^|\n)[ \t]*>[^\n]*\n[ \t]*>' THEN
+    IF strpos(_original, '>') > 0 AND _original ~ E'(?:^|\n)[ \t]*>[^\n]*\n[ \t]*>' THEN
         _original := rag._unmark_lines(_original, false);
         _quote := rag._unmark_lines(_quote, true);
     END IF;
