@@ -154,12 +154,12 @@ but for dashes, apostrophes, and what also stands inside of words and numbers.$$
 
 CREATE OR REPLACE FUNCTION rag._letter()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '[^\x01-\x40\x5B-\x60\x7B-\x7F\u00B0\u066A\u2030-\u2034\u2057'
+RETURN '[^\x01-\x40\x5B-\x60\x7B-\x7F\u00B0\u066A\u2027\u2030-\u2035\u2057\u2254'
     || btrim(rag._breaker(), '[]') || btrim(rag._figure(), '[]') || ']';
 
 COMMENT ON FUNCTION rag._letter IS
 $$A regular expression for one character that is no mark between words, no figure and no
-per cent, degree or prime.$$;
+per cent, degree, prime, hyphenation point or sign of assignment.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._classless()

@@ -21,8 +21,8 @@ NEGATIONS = {"en": "not", "de": "nicht", "es": "no", "ru": "не", "fr": "ne pas
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
-_STOP = re.compile(  # Mio. EUR is one amount
-    r"(?<=\D[.!?])(?<!Mio\.|Mrd\.|Tsd\.)\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*"
+_STOP = re.compile(  # Mio. EUR is one amount, z. B. one abbreviation
+    r"(?<=\D[.!?])(?<!Mio\.|Mrd\.|Tsd\.)(?<!\b[^\W\d_]\.)\s+(?=[^\sa-z])|(?<=[。！？।۔؟։])\s*"
 )
 
 
@@ -306,8 +306,10 @@ def _stretch(text: str, quote: str, others: Sequence[str], rng: random.Random) -
         return None
     start = rng.randrange(len(words) - 6)
     part = " ".join(words[start : start + rng.randrange(6, len(words) - start + 1)])
-    # beside a number it may be cut from an amount or a range
-    if re.match(r"\W*\d|%", part) or re.search(r"\d\W*(?: \w{1,4})?$", part) or len(part) < 14:
+    # beside a number it may be cut from an amount or a range, beside a sign from an equation
+    if re.match(r"\W*\d|[%=]", part) or re.search(r"(\d\W*(?: \w{1,4})?|=)$", part):
+        return None
+    if len(part) < 14:
         return None
     return Case(kind="stretch", source=text, quote=part.rstrip(",;:-–—("), honest=True)
 

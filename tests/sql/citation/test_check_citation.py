@@ -295,6 +295,8 @@ CUT = (  # what the source says, and of it a part that says something else
     ("They told us of 5°healthy food in May.", "They told us of 5°-\nhealthy food"),
     ("They told us of the rule ガ250 at once.", "They told us of the rule ガ 250"),
     ("They told us of 5‴healthy food in May.", "They told us of 5‴-\nhealthy food"),
+    *((f"They told us of un{mark}healthy food.", f"They told us of un{mark}-\nhealthy food")
+        for mark in "‧‷⩴"),
     # numerals of Chinese, what negates a figure, marks that stand alone
     ("他们签的这份合同的期限是五年不能更改", "他们签的这份合同的期限是五"),
     ("They told us that it was rule⾮7 of the people.", "7 of the people"),
