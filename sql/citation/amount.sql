@@ -102,8 +102,8 @@ RETURN (
 )
 AND (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem/tie/cin'
         '/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei/sie/och/nue'
-        '/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/', '/' || lower(left(split_part(
-            ltrim(translate(after, E'\n', ' ')), ' ', 1), 3)) || '/') > 0
+        '/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/', '/' || lower(left(
+        split_part(ltrim(translate(after, E'\n', ' ')), ' ', 1), 3)) || '/') > 0
     OR strpos(lower(after), 'teen') > 0)
 AND before || E'\x03' || after ~* (
     -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
