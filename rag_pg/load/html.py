@@ -50,6 +50,8 @@ _WHITE = re.compile(
 )
 _SHOWS = re.compile(r"(?:^|;)(?:display|visibility|font-size|opacity|color):")
 _SELECTOR = re.compile(r"[\w-]*([.#][\w-]+)")  # a script shows a whole page again, as it loads
+_ARROW = re.compile(r"\A(?:[«‹←⟵◀<]|<<)\s*\w|\w\s*(?:[»›→⟶▶>]|>>)\Z")
+_LONGEST_ARROW = 80  # characters of a link to the page before or behind
 _AROUND_LINKS = 30  # characters beside the links of a table of contents
 _POWER = re.compile(r"[-+−]?\d{1,4}")
 _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
@@ -269,11 +271,26 @@ def _drop_contents(content: Tag, soup: BeautifulSoup) -> None:
         is_row = len(tag.select("tr")) == 1 and len(links) == len(tag.select("td, th"))
         if is_row and len(links) > 1 and around <= _AROUND_LINKS:
             tag.decompose()
-    for tag in content.select("p, div:not(:has(p, div, table, ul, ol, dl, pre))"):
-        names = [_words(link) for link in tag.find_all("a", href=True)]
+    for tag in content.select("p, ul, div:not(:has(p, div, table, ul, ol, dl, pre))"):
+        links = tag.find_all("a", href=True)
+        names = [_words(link) for link in links]
         around = len(_words(tag)) - len(" | ".join(names))
-        if len(names) > 2 and 0 <= around <= _AROUND_LINKS and " | ".join(names) in _words(tag):
+        is_bar = len(names) > 2 and 0 <= around <= _AROUND_LINKS
+        if (is_bar and " | ".join(names) in _words(tag)) or _leads_on(links, _words(tag)):
             tag.decompose()
+
+
+def _leads_on(links: list[Tag], text: str) -> bool:
+    """Whether a line has nothing but links, of which one says that it leads to the page before or
+    behind: « Previous | Next »."""
+    names = [_words(link) for link in links]
+    for name in names:
+        text = text.replace(name, "", 1)
+    says = any(
+        _ARROW.search(name) or {"prev", "next"} & set(link.get_attribute_list("rel"))
+        for name, link in zip(names, links, strict=True)
+    )
+    return says and max(map(len, names)) <= _LONGEST_ARROW and not any(map(str.isalnum, text))
 
 
 # --- tables --------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+# An element of HTML, or a component: no file, <resolv.h>, and no address, <help@example.org>.
+TAG = r"</?(?:[A-Za-z][\w:-]*|[A-Z]\w*(?:\.[A-Z]\w*)+)(?:\s[^>]*)?/?>"
 _CLEANING = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -17,7 +19,7 @@ _CLEANING = [
         (r"\[([^\[\]]+)\]\[[^\[\]]*\]", r"\1"),
         (r"<(https?://[^>\s]+)>", r"\1"),
         (r"</?(?:td|th|tr|li|p|br|div|h\d)\b[^>]*>", " "),
-        (r"</?[A-Za-z][^>]*>", ""),
+        (TAG, ""),
         (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
         (r"\A\.\.\s+[\w-]+::\s*|(?<=:):\Z", ""),  # a directive of reStructuredText
         (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
+from rag_pg.text.plain import TAG
+
 Kind = Literal["prose", "item", "row", "code"]
 
 LONGEST = 500  # characters; a longer stretch without a full stop is cut at a clause or a space
@@ -38,7 +40,9 @@ _NOT_PROSE = re.compile(
     | -+8<-+.*                          # snippet
     | \[(?:TOC|toc|\[_TOC_\])\]
     | (?:import|export)\s.+\sfrom\s+["'][^"']+["'];?   # MDX
-    | (?:</?[A-Za-z][^>]*>\s*)+        # nothing but tags
+    | (?:"""
+    + TAG
+    + r"""\s*)+        # nothing but tags
     | \[[^\]]+\]:\s.*                  # link definition
     | \(\S+\)=                         # label of MyST
     | \.\.(?:\s+[\w:-]+::\s*\S*|\s+[_|].*)? | :[\w-]+:(?:\s\S+)?  # directive, label, its options
@@ -52,7 +56,7 @@ _CELL = re.compile(r"[^\s|]+(?: [^\s|]+)*")
 _SEPARATOR = re.compile(r"(?<!\\)\||\S\t+(?=\S)")
 _BULLET = re.compile(r"[^\s>]")
 _SAYS_SOMETHING = re.compile(r"[^\W_]")
-_TAG = re.compile(r"</?[A-Za-z][^>]*>")
+_TAG = re.compile(TAG)
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+(?=\s)\s*|[。！？｡．]+[」』”’）】》]*\s*|[؟۔।]+\s*",
 )

@@ -307,3 +307,17 @@ def test_thousands_of_one_unclosed_element_lose_no_word(piece: str) -> None:
 def test_an_arrow_within_an_arrow_goes_with_it() -> None:
     page = "<p>a</p><a href='#'><img alt><b><a href='#'><img alt></a></b></a><p>b</p>"
     assert html_to_markdown(page)[1] == "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<div class='pn'><a href='a'>« Previous</a> | <a href='b'>Next »</a></div>",
+        "<p><a href='a'>← Anchoring in mud</a></p>",
+        "<ul><li><a href='a'>Before</a></li><li><a rel='next' href='b'>Behind</a></li></ul>",
+    ],
+)
+def test_a_line_that_leads_to_the_next_page_is_a_menu(line: str) -> None:
+    kept = "<p>See <a rel='next' href='b'>the next page</a>, or <a href='c'>Knots</a>.</p>"
+    page = f"<h1>Anchors</h1><p>Two are on board.</p>{kept}{line}"
+    assert html_to_markdown(page)[1].endswith("on board.\n\nSee the next page, or Knots.")

@@ -378,3 +378,13 @@ def test_columns_without_a_rule_have_a_head_where_numbers_stand_below_words() ->
     assert table.row(1) == "Country: Norway; day: 75 EUR; night: 139 EUR"
     plain_rows = "Anna     Bremen\nBernd    Leeds\nClara    Oslo"
     assert find_tables(plain_rows, split_sentences(plain_rows)) == []
+
+
+def test_files_and_addresses_between_angle_brackets_are_no_tags() -> None:
+    said = "Include <bell.h>, read </etc/bells> and write to <help@bells.example>."
+    assert plain(said) == said
+    assert plain("A <b>bold</b> <br/>word <Tabs.Item id='x'>here</Tabs.Item>") == "A bold word here"
+    assert [s.text for s in split_sentences("FILES\n\n<bell.h>\n\n<div>\n")] == [
+        "FILES",
+        "<bell.h>",
+    ]
