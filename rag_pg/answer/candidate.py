@@ -19,9 +19,11 @@ COVERAGE = 0.75  # of a similarity: what all words of the question in a hit coun
 class Candidate:
     """A hit with its sentences, and of each: the displayed text, the heading within the hit above
     it, what is compared with the question (it under its heading, or the document's own question
-    that it answers), the share of the question's words that it has, alone and with headings, its
-    similarity to the question (nan: not embedded) and its score. of_another: those of another
-    identifier than the question names: rows of figures and sections where another one has it.
+    that it answers), the share of the question's words that it has, alone, with headings and beyond
+    these, which tells it from its neighbours, its similarity to the question (nan: not embedded)
+    and its score.
+    of_another: those of another identifier than the question names: rows of figures and sections
+    where another one has it.
 
     relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
     question's words that the hit has; words_found: which.
@@ -35,6 +37,7 @@ class Candidate:
     compared: list[str]
     word_shares: Numbers = field(default_factory=lambda: np.zeros(0))
     word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
+    word_shares_beyond: Numbers = field(default_factory=lambda: np.zeros(0))
     similarities: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
     of_another: set[int] = field(default_factory=set)

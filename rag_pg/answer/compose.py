@@ -21,7 +21,8 @@ from rag_pg.answer.freshness import (
     source_date,
 )
 from rag_pg.answer.identifiers import Identifiers, numbers_of
-from rag_pg.answer.passage import BEYOND, Page, following_code, thin, window
+from rag_pg.answer.measures import asked_dimensions, has_amount
+from rag_pg.answer.passage import BEYOND, CLAUSE, WITHIN, Page, following_code, thin, window
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
@@ -51,6 +52,12 @@ EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
 NEARLY = 0.6  # of the score of a sentence, that steps have which are shown for it
 _YES_OR_NO = re.compile(r"\W*(?:yes|no|never|always|ja|nein|nie|oui|non|sí|si|no)\b", re.IGNORECASE)
+_REFERS = re.compile(  # to the sentence before
+    r"(?:(?:for|in|by|with|after|of)\s+)?(?:this|these|that|those|it|its|they|them|he|she|such)\b"
+    r"|dies\w{0,2}\b|(?:das|es|sie|er|dafür|damit|dabei|dazu)\b"
+    r"|(?:pour\s+)?(?:cela|ceci|ça|il|elle|ils|elles)\b|(?:por\s+)?(?:eso|esto|este|esta)\b",
+    re.IGNORECASE,
+)
 _BOLD = re.compile(r"(\*\*|__).+\1")
 
 
@@ -69,7 +76,7 @@ def compose_answer(
     else:
         c, at = edition or first
         alone = edition or kind == "how_to"
-        passages = [(c, [at, *([] if alone else _next_best(asked, c, at, kind))])]
+        passages = [(c, [at, *([] if alone else _next_best(question, asked, c, at, kind))])]
     shown = [
         _show_passage(question, c, cited, kind, read_around, number)
         for number, (c, cited) in enumerate(passages, 1)
@@ -258,19 +265,28 @@ def _agreement(word: str, text: Collection[str]) -> float:
     return float(word in text) or INFLECTED * is_among(word, text)
 
 
-def _next_best(asked: Identifiers, c: Candidate, at: int, kind: QuestionKind) -> list[int]:
+def _next_best(
+    question: str, asked: Identifiers, c: Candidate, at: int, kind: QuestionKind
+) -> list[int]:
     """Return the best other sentence of a passage, where it says enough, or where the first lacks
-    the number that is asked for and this has it, under the same heading; none beside an item or a
-    row, as the others speak of something else, and none that names another identifier."""
+    the number that is asked for, in its unit, and this has it, under the same heading; none beside
+    an item or a row, as the others speak of something else, and none that names another
+    identifier."""
+    units = asked_dimensions(question)
+    told = [bool(units) and has_amount(shown, units) for shown in c.shown]
+    told = told if any(told) else [has_number(shown) for shown in c.shown]
     is_prose = c.sentences[at].kind == "prose"
     others = [n for n, s in enumerate(c.sentences) if n != at and is_prose and s.kind == "prose"]
     if numbers := kind == "quantity":
         others = [n for n in others if c.headings_above[n] == c.headings_above[at]]
         gap = c.hit.content[c.sentences[at].stop :][:2]
         others = others if is_prose else [at + 1] if gap.strip(" ") and "\n" not in gap else []
-        others = [n for n in others if n < len(c.shown) and has_number(c.shown[n])]
-    if numbers and has_number(c.shown[at]):
+        others = [n for n in others if n < len(c.shown) and told[n]]
+    if numbers and told[at]:
         return []
+    page = Page.plain(c.hit.content, c.sentences)
+    if page.sections[page.section(at)].level >= CLAUSE:  # the others are about something else
+        others = [n for n in others if page.section(n) == page.section(at)]
     others = [n for n in others if not asked.differ_in(c.shown[n])]
     best = max(others, key=lambda n: c.scores[n], default=None)
     least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
@@ -296,6 +312,7 @@ def _show_passage(
 ) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
     cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
+    cited = list(dict.fromkeys([*cited, *(n for at in cited for n in _needed(c, at, kind))]))
     page, positions = _on_page(c, cited, read_around)
     section = page.section(positions[0])
     parts = [*heading_path(c.hit), page.sections[section].heading]
@@ -320,12 +337,36 @@ def _show_passage(
         begin = page.sections[follow].first
         more = window(page, [begin], limit=LIMIT - len(shown), lead=True)
         shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
-    if (term := c.headings_above[cited[0]]) not in parts and f"{term}:" not in shown:
-        path = " › ".join(filter(None, [path, term]))
+    above = c.headings_above[cited[0]].split(WITHIN)
+    path = " › ".join(
+        filter(None, [path, *(a for a in above if a not in parts and a not in shown)])
+    )
     cited = sorted(cited[: len(positions)])
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
     text = f"{path}\n\n{shown}" if path else shown
     return _Shown(text=text, citation=cite(number, c.hit, quote), note=note)
+
+
+def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
+    """Return what is to be read with a sentence: the one before, where it begins with what refers
+    to that, and of a short item the others, but of steps."""
+
+    def is_next(n: int) -> bool:
+        gap = c.hit.content[c.sentences[n - 1].stop : c.sentences[n].start]
+        is_own = c.sentences[n].own_line or "\n\n" in gap or item_mark(f"\n{gap}") is not None
+        return not is_own and c.sentences[n - 1].kind == c.sentences[n].kind in ("prose", "item")
+
+    begin, end = position, position + 1
+    while begin and is_next(begin) and _REFERS.match(c.shown[begin]):
+        begin -= 1
+    if c.sentences[position].kind == "item" and kind != "how_to":
+        while begin and is_next(begin):
+            begin -= 1
+        while end < len(c.shown) and is_next(end):
+            end += 1
+        if sum(map(len, c.shown[begin:end])) > EXCERPT:
+            begin, end = position, position + 1
+    return [n for n in range(begin, end) if n != position]
 
 
 def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -> int:

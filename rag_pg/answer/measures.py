@@ -61,6 +61,22 @@ _ACROSS = re.compile(
     re.IGNORECASE,
 )
 _ALIKE = {"tall": "high"}
+_ASKED = (  # of which a question asks how much, by a unit of each dimension
+    (
+        ("day",),
+        r"how\s+long\b(?!\s+is\s+the)|\bhow\s+soon\b|\bduration\b|\bwie\s*lange?\b|\bdauert?\b"
+        r"|\bcombien\s+de\s+temps\b|\bdurée\b|\bcuánto\s+(?:tiempo|dura)\b",
+    ),
+    (
+        ("euro", "dollar", "pound", "franc", "yen"),
+        r"\b(?:costs?|prices?|fees?|salary|rent|earns?|charges?|kosten|kostet|preise?|gebühr(?:en)?"
+        r"|gehalt|miete|prix|coûte(?:nt)?|coût|precio|cuestan?|prezzo|costa)\b",
+    ),
+)
+_COUNTED = re.compile(
+    r"\b(?:how\s+many|wie\s*viele|combien\s+d['’e]|cuánt[oa]s|quant[ie])\s*(\w+)", re.IGNORECASE
+)
+_MONEY = re.compile(r"[€$£]\s?\d")
 
 
 def _read_units() -> dict[str, tuple[int, Decimal, str]]:
@@ -155,6 +171,28 @@ def _halves(claim: str, source: str) -> set[Decimal]:
 def is_unit(word: str) -> bool:
     """Whether a word is a unit that amounts are compared in."""
     return word in _UNITS
+
+
+@lru_cache(64)
+def asked_dimensions(question: str) -> frozenset[int]:
+    """Return the dimensions of the amount that a question asks for: how long, how many days, what
+    something costs; none where it does not say."""
+    if (match := _COUNTED.search(question)) and (unit := _plain(match[1])) in _UNITS:
+        return frozenset({_UNITS[unit][0]})
+    return frozenset(
+        _UNITS[unit][0]
+        for units, asks in _ASKED
+        if re.search(asks, question, re.IGNORECASE)
+        for unit in units
+    )
+
+
+def has_amount(text: str, dimensions: Collection[int]) -> bool:
+    """Whether a text has an amount of one of some dimensions."""
+    own = {one[1] for _, one in (*_quantities(text), *_rates(text))}
+    return not own.isdisjoint(dimensions) or (
+        _UNITS["euro"][0] in dimensions and _MONEY.search(text) is not None
+    )
 
 
 def is_measured_otherwise(claim: str, sentence: str) -> bool:

@@ -14,6 +14,7 @@ from rag_pg.text import (
     Block,
     Sentence,
     Table,
+    clause_starts,
     content_words,
     find_labels,
     find_lists,
@@ -30,6 +31,9 @@ from rag_pg.text import (
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
 SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
 LABEL = 7  # level of a section that begins with a line in bold or in capitals
+CLAUSE = LABEL + 1  # of a clause; those of what is described below a term are deeper
+STUB = 40  # characters of a sentence that only names what follows in its paragraph
+WITHIN = " › "  # between terms within each other
 NOTE = 40  # characters of a note to a table
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
@@ -39,7 +43,7 @@ _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
     """A heading with the sentences [first, last) before the next heading; level 0 has no
-    heading, and that of LABEL is the section's first sentence."""
+    heading, and that of LABEL and deeper ones is the section's first sentence."""
 
     first: int
     last: int
@@ -62,8 +66,7 @@ class Page:
     @classmethod
     def read(cls, text: str) -> Page:
         sentences = split_sentences(text)
-        labels = [(start, LABEL, "") for start, _ in find_labels(text, sentences)]
-        heads = sorted([*_find_headings(text), *labels])
+        heads = [*_find_headings(text), *_heads(text, sentences)]
         return cls._of(text, sentences, _sections(text, sentences, heads))
 
     @classmethod
@@ -80,8 +83,7 @@ class Page:
     @classmethod
     def plain(cls, text: str, sentences: Sequence[Sentence]) -> Page:
         """A text without headings of Markdown, in given sentences."""
-        heads = [(start, LABEL, "") for start, _ in find_labels(text, sentences)]
-        return cls._of(text, sentences, _sections(text, sentences, heads))
+        return cls._of(text, sentences, _sections(text, sentences, _heads(text, sentences)))
 
     def section(self, position: int) -> int:
         """The number of the section that has sentence `position`."""
@@ -123,7 +125,7 @@ def _sections(
     text: str, sentences: Sequence[Sentence], heads: Sequence[tuple[int, int, str]]
 ) -> list[Section]:
     """The sections of a text by where each heading starts, its level and its words."""
-    heads = [(0, 0, ""), *heads]
+    heads = [(0, 0, ""), *sorted(heads)]
     ends = [start for start, _, _ in heads[1:]] + [len(text)]
     return [
         Section(
@@ -135,6 +137,27 @@ def _sections(
         )
         for (start, level, heading), end in zip(heads, ends, strict=True)
     ]
+
+
+def _heads(text: str, sentences: Sequence[Sentence]) -> list[tuple[int, int, str]]:
+    """Where what begins with a label, a clause or a term starts, and where what is around a term
+    goes on behind it, with their levels; the words are those of a sentence."""
+    found = dict.fromkeys(clause_starts(text), CLAUSE)
+    found |= {start: LABEL for start, _ in find_labels(text, sentences)}
+    open_: list[tuple[int, int]] = []  # where what is described ends, and its level
+    goes_on: dict[int, int] = {}
+    upto = -1
+    for start, stop, _ in find_terms(text):
+        begin = text.rfind("\n", 0, start - 1) + 1
+        open_ = [(end, level) for end, level in open_ if end > begin]
+        level = open_[-1][1] + 1 if open_ else CLAUSE + 1
+        goes_on.setdefault(stop, level - 1)
+        if begin == upto:  # a further term of the same, or the first within another
+            begin = max(at for at in found if at <= begin)
+        found[begin] = level
+        open_.append((stop, level))
+        upto = start
+    return [(start, level, "") for start, level in sorted((goes_on | found).items())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +184,19 @@ def read_source(text: str) -> SourceText:
 
 
 def headings_above(text: str, sentences: Sequence[Sentence]) -> list[str]:
-    """Return the term that each sentence of a text describes, else the last heading or label within
-    it that is above; "" where there is none."""
+    """Return the terms that each sentence of a text describes, the outermost first but for those in
+    capitals, else the last heading or label within it that is above; "" where there is none."""
     heads = [(start, heading) for start, _, heading in _find_headings(text)]
     labels = [(start + 1, label) for start, label in find_labels(text, sentences)]
     found = [(start, len(text), heading) for start, heading in sorted([*heads, *labels])]
-    found += find_terms(text)
-    return [
-        next((head for start, stop, head in reversed(found) if start <= s.start < stop), "")
-        for s in sentences
-    ]
+    terms = find_terms(text)
+    above = []
+    for s in sentences:
+        own = [term for start, stop, term in terms if start <= s.start < stop]
+        own = [term for term in own[:-1] if not term.isupper()] + own[-1:]
+        last = next((head for start, stop, head in found[::-1] if start <= s.start < stop), "")
+        above.append(WITHIN.join(own) or last)
+    return above
 
 
 def _find_headings(text: str) -> list[tuple[int, int, str]]:
@@ -196,8 +222,9 @@ def thin(
     """Return the page with no more of a list or table than answers, to `most` characters: of steps
     those up to the best sentence, else the item or row that has it and those with the most of the
     question's words; where the sentences are then, and what was left out, in words."""
-    block = page.block(positions[0])
-    if block is None or _length(page, range(block.first, block.last)) <= most:
+    block, section = page.block(positions[0]), page.sections[page.section(positions[0])]
+    is_within = block and section.first <= block.first and block.last <= section.last
+    if block is None or not is_within or _length(page, range(block.first, block.last)) <= most:
         return page, list(positions), ""
     stops = [*block.starts[1:], block.last]
     parts = [range(a, b) for a, b in zip(block.starts, stops, strict=True)]
@@ -236,7 +263,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
 
     From the section's beginning where `best` comes in its first half of `limit`, else from `best`
     on; what is left goes to the sentences before. A list or a code block stays whole, to BEYOND
-    more. A short section takes in its subsections.
+    more. A short section takes in its subsections, with `lead` up to a list or table of them; what
+    is a clause, or described below a term, ends with it.
 
     Args:
         lead: begin with the paragraph of the best sentence, or with the list that stands directly
@@ -245,11 +273,12 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     best = positions[0]
     section = page.section(best)
     first, last = page.sections[section].first, page.sections[section].last
+    is_named = bool(page.sections[section].heading) or page.sections[section].level >= LABEL
     begin = best
     while begin > first and (not lead or _is_joined(page, begin)):
         begin -= 1
-    if page.sections[section].heading and _length(page, range(first, begin)) <= limit * SHORT_LEAD:
-        begin = first
+    if is_named and _length(page, range(first, begin)) <= limit * SHORT_LEAD:
+        begin = min(begin, first + (page.sections[section].level == LABEL))  # stands in the path
     above = page.block(begin - 1) if lead and begin > first else None
     if above and above.what == "items" and above.first >= first and above.last == begin:
         whole = _length(page, range(above.first, best + 1))
@@ -258,10 +287,12 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     while start > first and _leans(page, start):
         start -= 1
     stop = best + 1
+    begins, ends = _around(page, section)
     for other in positions[1:]:
         both = range(min(start, other), max(stop, other + 1))
-        if first <= other < last and _length(page, both) <= limit + BEYOND / 2:
+        if begins <= other < ends and _length(page, both) <= limit + BEYOND / 2:
             start, stop = both.start, both.stop
+            first, last = min(first, start), max(last, page.sections[page.section(other)].last)
     stop = max(
         stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop)))
     )
@@ -270,13 +301,37 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
         if _length(page, range(start, end)) > limit:
             break
         stop = end
-    if stop == last and not lead:
+    if stop == last and (not lead or page.sections[section].level >= LABEL):
         stop = _subsections(page, section, start, stop, limit)
+    elif stop == last and _length(page, range(first, last)) <= limit * SHORT_LEAD:
+        stop = _listed(page, section, start, stop, limit)
     while not lead and start > first and _length(page, range(start - 1, stop)) <= limit:
         start -= 1
-    while stop - 1 > best and page.sentences[stop - 1].text.rstrip("*_` ").endswith((*OPEN, ",")):
+    while stop - 1 > best and _ends_open(page, stop):
         stop -= 1
     return range(start, stop)
+
+
+def _around(page: Page, section: int) -> tuple[int, int]:
+    """The sentences [first, last) under the heading above a section, with its labels, clauses and
+    terms."""
+    first = last = section
+    while first and page.sections[first].level >= LABEL:
+        first -= 1
+    while last + 1 < len(page.sections) and page.sections[last + 1].level >= LABEL:
+        last += 1
+    return page.sections[first].first, page.sections[last].last
+
+
+def _ends_open(page: Page, stop: int) -> bool:
+    """Whether the last of the sentences before `stop` says nothing without the next one: it
+    introduces something, or names what follows in its paragraph (6. Requests.)."""
+    last = page.sentences[stop - 1]
+    if last.text.rstrip("*_` ").endswith((*OPEN, ",")):
+        return True
+    gap = page.text[last.stop : page.sentences[stop].start] if stop < len(page.sentences) else "\n"
+    before = page.text[page.sentences[stop - 2].stop : last.start] if stop > 1 else "\n"
+    return len(last.text) <= STUB and "\n" not in gap and "\n" in before
 
 
 def _is_note(page: Page, position: int) -> bool:
@@ -349,6 +404,18 @@ def _together(page: Page, position: int, last: int, most: int) -> int:
             break
         end += 1
     return end
+
+
+def _listed(page: Page, section: int, start: int, stop: int, limit: int) -> int:
+    """Return the end of a short section with the next of its subsections that has a list or table,
+    where that fits."""
+    for below in page.sections[section + 1 : section + 1 + NEXT_SECTIONS]:
+        if below.level <= page.sections[section].level or not page.sections[section].level:
+            break
+        if any(below.first <= block.first < below.last for block in page.blocks):
+            fits = _length(page, range(start, below.last)) <= limit
+            return below.last if fits else stop
+    return stop
 
 
 def _subsections(page: Page, section: int, start: int, stop: int, limit: int) -> int:

@@ -48,6 +48,7 @@ LONGEST_READ = 1200  # characters of one, of the sentences with most words first
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
+_SPREAD = re.compile(r"\S(?: {3,}|\t)\s*\S")
 _TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
 _FIGURES = re.compile(r"\s(?:\d+[.,]\d+|[\d.,]*\d\s[\d.,]*\d)(?:\s[A-Z]{3})?\Z")  # Bowl 14.20 16.90
 
@@ -261,6 +262,8 @@ def _weigh_words(
         c.word_shares_with_headings = np.array(
             [found.coverage(p, p + count, head) for p in positions]
         )
+        above = np.array([found.coverage(p + count, head) for p in positions])
+        c.word_shares_beyond = c.word_shares_with_headings - above
         c.coverage = found.coverage(*range(head, at))
         whole = read_words(f"{texts[head]}\n{c.hit.content}")
         c.words_found = {
@@ -345,11 +348,10 @@ def _weigh_meaning(
     for c, read in zip(candidates, chosen, strict=True):
         c.similarities = np.full(len(c.shown), np.nan)
         c.similarities[read] = [by_text[c.compared[at]] for at in read]
-        scores = c.similarities + WORDS * (c.word_shares + c.word_shares_with_headings)
-        c.scores = np.where(
-            np.isnan(scores), UNREAD, scores - [_is_fragment(c, at) for at in range(len(c.shown))]
-        )
-        c.score = c.relative_score + float(c.scores.max())
+        fragments = np.array([_is_fragment(c, at) for at in range(len(c.shown))])
+        scores = c.similarities + WORDS * c.word_shares_with_headings - fragments
+        c.scores = np.where(np.isnan(scores), UNREAD, scores + WORDS * c.word_shares_beyond)
+        c.score = c.relative_score + float(np.nanmax(scores + WORDS * c.word_shares))
     return meaning
 
 
@@ -405,11 +407,34 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     is_label = len(shown) < LABEL and (
-        c.sentences[position].kind == "prose" or _is_title(c, position)
+        (c.sentences[position].kind == "prose" and not _describes(c, position))
+        or _is_title(c, position)
     )
     ends = shown[-1:].isalnum() or shown.endswith(",")  # Dear all,
-    is_label = is_label and ends and not _is_row(c, position)
+    is_label = (is_label and ends and not _is_row(c, position)) or _is_headline(c, position)
     return _asks(shown) or is_label or not words(shown) or position in c.of_another
+
+
+def _describes(c: Candidate, position: int) -> bool:
+    """Whether a sentence is what an option or its like means, and not a section's first line."""
+    sentence = c.sentences[position]
+    return sentence.terms > 0 and not sentence.text.partition("\n")[0].isupper()
+
+
+def _is_headline(c: Candidate, position: int) -> bool:
+    """Whether a sentence is of the first paragraph of a plain text, which says no more than what
+    follows is of: without a full stop, and without a figure or a colon but in columns."""
+    sentence, shown = c.sentences[position], c.shown[position]
+    before, behind = c.hit.content[: sentence.start], c.hit.content[sentence.stop :].lstrip(" \t")
+    return (
+        not c.hit.heading
+        and (sentence.kind, sentence.terms) == ("prose", 0)
+        and "\n\n" not in before.strip()
+        and behind.startswith("\n")
+        and bool(behind.strip())
+        and shown[-1:] not in ".!?…"
+        and bool(_SPREAD.search(sentence.text) or not re.search(r"[\d:]", shown))
+    )
 
 
 def _is_title(c: Candidate, position: int) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
 
+from rag_pg.text.numbered import find_clauses, find_values, names_clause
 from rag_pg.text.plain import TAG
 
 Kind = Literal["prose", "item", "row", "code"]
@@ -159,9 +160,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
     block: tuple[int, int, Kind, bool] | None = None  # of prose
     lines = list(_lines(text))
     bare = [line.expandtabs(8).rstrip() for _, line in lines]
-    rows = _rows(bare, [line for _, line in lines])
+    clauses = find_clauses(bare)
+    rows = _rows(bare, [line for _, line in lines]) - clauses
+    values = find_values(bare) - rows
     labels = _labels(bare)
-    broken = _broken(bare) | labels.keys() | {number + 1 for number in labels}
+    broken = _broken(bare) | labels.keys() | {number + 1 for number in labels} | clauses | values
     literal, hidden = _literal(bare), _hidden(text, lines)
     upto = 0  # the lines before are read
     for number, (start, line) in enumerate(lines):
@@ -169,7 +172,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
         is_rule = begin is None and number > 0 and _is_heading(bare, number - 1)
         fence = _FENCE.match(line) if not is_rule else None
         mark = fence["mark"] if fence else ""
-        item = _ITEM.match(line) if number not in rows else None
+        item = _ITEM.match(line) if number not in rows | values else None
         indent = item.end() if item else len(line) - len(line.lstrip())
         ends = (
             fence
@@ -328,7 +331,9 @@ def _terms(lines: Sequence[str]) -> set[int]:
         if not (is_first and words and inner) or _depth(below) < _depth(line) + TERM_DEPTH:
             continue
         mark = _ITEM.match(line)
-        if (mark and mark[0].strip()) or words.startswith(_NO_TERM) or _OPEN_END.search(words):
+        above = next(filter(None, reversed(lines[:at])), "") if at > 1 and not lines[at - 1] else ""
+        goes_on = _OPEN_END.search(words) and _depth(above) < _depth(line) + TERM_DEPTH
+        if (mark and mark[0].strip()) or words.startswith(_NO_TERM) or goes_on:
             continue
         width = max(map(len, takewhile(bool, lines[at:])))
         is_short = (
@@ -343,24 +348,39 @@ def _terms(lines: Sequence[str]) -> set[int]:
 
 def _labels(lines: Sequence[str]) -> dict[int, str]:
     """The lines that name what stands right below them, up to the next such line, as headings do:
-    the first of a paragraph, in bold or in capitals."""
-    return {
-        at: match["bold"] or match["capitals"]
-        for at, (line, below) in enumerate(pairwise(lines))
-        if (at == 0 or not lines[at - 1])
-        and below[:1].strip()  # no term
-        and (match := _LABEL.fullmatch(line))
-        and not _NOT_PROSE.fullmatch(below.strip())
-    }
+    the first of a paragraph, in bold, in capitals or of a clause."""
+    found = {}
+    for at, (line, below) in enumerate(pairwise(lines)):
+        if at and lines[at - 1]:
+            continue
+        if names_clause(line, below):
+            found[at] = line.strip()
+        elif (
+            below[:1].strip()  # no term
+            and (match := _LABEL.fullmatch(line))
+            and not _NOT_PROSE.fullmatch(below.strip())
+        ):
+            found[at] = match["bold"] or match["capitals"]
+    return found
 
 
 def find_labels(text: str, sentences: Sequence[Sentence]) -> list[tuple[int, str]]:
-    """Return (start, label) of the sentences of a text that are a line in bold or in capitals,
-    which names what stands right below it, as headings do."""
+    """Return (start, label) of the sentences of a text that are a line in bold, in capitals or of a
+    clause, which names what stands right below it, as headings do."""
     lines = list(_lines(text))
     labels = _labels([line.expandtabs(8).rstrip() for _, line in lines])
-    prose = {s.start for s in sentences if s.kind == "prose"}
-    return [(lines[at][0], label) for at, label in labels.items() if lines[at][0] in prose]
+    begins = [s.start for s in sentences if s.kind in ("prose", "item")]
+    return [
+        (lines[at][0], label)
+        for at, label in labels.items()
+        if any(lines[at][0] <= start < lines[at][0] + len(lines[at][1]) for start in begins)
+    ]
+
+
+def clause_starts(text: str) -> list[int]:
+    """Return where each clause of a text begins that is told by its number."""
+    lines = list(_lines(text))
+    return [lines[at][0] for at in find_clauses([line.expandtabs(8).rstrip() for _, line in lines])]
 
 
 def find_terms(text: str) -> list[tuple[int, int, str]]:
@@ -369,8 +389,11 @@ def find_terms(text: str) -> list[tuple[int, int, str]]:
     bare = [line.expandtabs(8).rstrip() for _, line in lines]
     found = []
     for at in sorted(_terms(bare)):
+        depth = _depth(bare[at])
+        if at == 0 and bare[0].startswith("-"):  # where a chunk begins, without its indentation
+            depth = _depth(bare[1]) - 1
         behind = range(at + 1, len(bare))
-        end = next((n for n in behind if bare[n] and _depth(bare[n]) <= _depth(bare[at])), None)
+        end = next((n for n in behind if bare[n] and _depth(bare[n]) <= depth), None)
         stop = len(text) if end is None else lines[end][0]
         found.append((lines[at + 1][0], stop, bare[at].strip()))
     return found

@@ -625,3 +625,111 @@ def test_any_scores_give_an_answer_or_a_refusal(seed: int) -> None:
         "What do pandas eat?", BAMBOO, EATEN, act=lambda q, t: chance.normal(0, 10**seed, len(t))
     )
     assert got.found == bool(got.citations)
+
+
+STATUTES = """\
+STATUTES OF THE CHOIR
+
+§ 1 Name. The choir sings in Alder Hall.
+§ 2 Dues. Every singer pays nine euro a month. Children sing free.
+§ 3 Scores are lent for one season.
+§ 4 The board. It has three members.
+"""
+LEASE = """\
+LEASE OF A BARN
+
+1. USE
+1.1 The barn is for hay.
+1.2 Engines are forbidden.
+
+2. END
+2.1 The lease ends with two months' notice.
+2.2 Keys are handed over then.
+
+3. WATER
+3.1 The well is shared.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "passage"),
+    [
+        (
+            "What does every singer pay a month?",
+            STATUTES,
+            "§ 2 Dues. **Every singer pays nine euro a month.** [1] Children sing free.",
+        ),
+        (
+            "Which months' notice ends the lease?",
+            LEASE,
+            "2. END  \n**2.1 The lease ends with two months' notice.** [1]  \n"
+            "2.2 Keys are handed over then.",
+        ),
+    ],
+)
+def test_a_clause_is_shown_up_to_its_end(question: str, text: str, passage: str) -> None:
+    assert ask(question, text).text.endswith(passage)
+
+
+MANUAL = """\
+RING(1)                      Bells                      RING(1)
+
+NAME
+       ring - ring a bell
+
+OPTIONS
+       -l, --loud
+              strike with the large hammer
+
+       -s, --soft
+              strike with felt
+
+   Exit status:
+       0      when the bell rang
+
+       3      when the rope is torn
+
+       9      when no bell hangs there
+
+AUTHOR
+       Written by Ida Bell.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("strike with felt", "**-s, --soft: strike with felt** [1]"),
+        (
+            "exit status when the rope is torn",
+            "Exit status:  \n0 when the bell rang\n\n**3 when the rope is torn** [1]\n\n"
+            "9 when no bell hangs there",
+        ),
+    ],
+)
+def test_what_a_manual_page_describes_is_shown_up_to_its_end(question: str, passage: str) -> None:
+    assert ask(question, MANUAL).text.endswith(passage)
+
+
+def test_a_price_is_marked_that_refers_to_the_sentence_before() -> None:
+    text = (
+        "The field has two gates.\n\nYou may use the shed by the field. For this 30 euro are due."
+    )
+    got = ask("What does the shed cost?", text)
+    assert got.citations[0].quote == "You may use the shed by the field. For this 30 euro are due."
+
+
+def test_an_item_is_marked_with_all_of_its_sentences() -> None:
+    got = ask("fault F7", "- F6: No oil. Add some.\n- F7: The belt slipped. Tighten both screws.")
+    assert got.citations[0].quote == "F7: The belt slipped. Tighten both screws."
+
+
+def test_words_that_the_title_says_do_not_choose_the_sentence() -> None:
+    page = "1. Sift the oat flour for the bread, two minutes.\n2. Bake it for forty minutes."
+    got = ask("how long to bake oat bread", hit(page, title="Oat bread"))
+    assert got.citations[0].quote == "Bake it for forty minutes."
+
+
+def test_a_list_below_the_next_heading_belongs_to_a_short_section() -> None:
+    page = "# Plum cake\n\nServes six guests.\n\n## You need\n\n- nine plums\n- two eggs\n\n## How"
+    assert "two eggs" in ask("plum cake guests", page, around=page).text
