@@ -7,8 +7,8 @@ import logging
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from statistics import median
@@ -38,6 +38,7 @@ _LIGATURES = str.maketrans(
 _UNSEEN = 2  # the flag of a field that is not shown
 _RULE = 8  # points that a line of a table has at least
 _PALE = 250  # of 255 in red, green and blue
+_SLANT = 0.2  # of one side to the other; a page that was scanned askew has less
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +70,11 @@ class _Box(NamedTuple):
         x, y = (other.left + other.right) / 2, (other.bottom + other.top) / 2
         return self.left <= x <= self.right and self.bottom <= y <= self.top
 
+    def meets(self, other: _Box) -> bool:
+        """Whether they share anything."""
+        across = self.left <= other.right and other.left <= self.right
+        return across and self.bottom <= other.top and other.bottom <= self.top
+
     def joined(self, other: _Box) -> _Box:
         (a, b, c, d), (e, f, g, h) = self, other
         return _Box(min(a, e), min(b, f), max(c, g), max(d, h))
@@ -88,7 +94,7 @@ def read_pdf(data: bytes, ocr: str) -> Pdf:
     if reader.is_encrypted and not reader.decrypt(""):
         raise UnsupportedFile("is encrypted: remove its password first")
     notes: list[str] = []
-    with closing(_Layout(data)) as layout:
+    with closing(_Layout(_upright(reader, data))) as layout:
         try:
             found = [layout.read(number) for number in range(len(reader.pages))]
         except layout.Damaged as exc:
@@ -124,6 +130,22 @@ def read_pdf(data: bytes, ocr: str) -> Pdf:
         ocr=bool(ocr) and any(map(any, (pages[n] for n in scanned))),
         notes=notes,
     )
+
+
+def _upright(reader: Any, data: bytes) -> bytes:
+    """A file whose pages stand in it as they are shown, the file itself where that fails."""
+    from pypdf import PdfWriter
+
+    try:
+        if not any(page.rotation for page in reader.pages):
+            return data
+        writer, turned = PdfWriter(clone_from=reader), io.BytesIO()
+        for page in writer.pages:
+            page.transfer_rotation_to_content()
+        writer.write(turned)
+        return turned.getvalue()
+    except Exception:  # of a damaged file: pypdf raises whatever comes
+        return data
 
 
 def _written(page: Any, rows: Sequence[Sequence[str]]) -> list[str]:
@@ -232,31 +254,27 @@ class _Layout:
                 return picture
 
     def read(self, number: int) -> _Found:
-        with (
-            _PDFIUM,
-            self._page(number) as page,
-            closing(page.get_textpage()) as text,
-        ):
-            pale, rules, pictures = _drawn(page)
+        with _PDFIUM, self._page(number) as page, ExitStack() as opened:
+            if page.get_rotation():  # `_upright` failed
+                return _Found()
+            text = opened.enter_context(closing(page.get_textpage()))
+            unseen, slanted, rules, pictures = _drawn(page, text)
+            hidden = sum(len(one.extract().strip()) for one in unseen)
+            marks = " ".join(_line(one.extract()) for one in slanted)
+            if unseen or slanted:
+                _take_out([*unseen, *slanted])
+                text = opened.enter_context(closing(page.get_textpage()))
             boxes = [_Box(*text.get_rect(n)) for n in range(text.count_rects())]
-            unseen = {box for box in boxes if any(one.holds(box) for one in pale)}
-            hidden = sum(len(text.get_text_bounded(*box).strip()) for box in unseen)
-            if page.get_rotation():
-                return _Found(pictures=pictures)
             at_origin = page.get_mediabox()[:2] == (0, 0)
             tables = self._tables(number) if rules in _RULES and at_origin else {}
-            rows = _rows(
-                box
-                for box in boxes
-                if box not in unseen and not any(table.holds(box) for table in tables)
-            )
+            rows = _rows(box for box in boxes if not any(one.holds(box) for one in tables))
             beside = [row for row in rows if len(row) > 1]
             has_more = tables or hidden or len(beside) >= _ROWS
             texts = {box: _text(text, box) for row in (rows if has_more else beside) for box in row}
         gutters = _gutters(beside, texts) if has_more else []
         if not (gutters or tables or hidden):
             return _Found(rows=[[texts[box] for box in row] for row in beside], pictures=pictures)
-        lines = [*_in_order(rows, texts, tables, gutters)]
+        lines = [*_in_order(rows, texts, tables, gutters), *filter(None, [marks])]
         return _Found(lines=lines or [""], hidden=hidden, pictures=pictures)
 
     def _tables(self, number: int) -> dict[_Box, str]:
@@ -264,7 +282,7 @@ class _Layout:
 
         if self._plumber is None:
             self._plumber = PDF(io.BytesIO(self._data))
-        page, found = self._plumber.pages[number], {}
+        page, found = self._plumber.pages[number].filter(_is_straight), {}
         for table in page.find_tables():
             rows = [[_line(cell) for cell in row] for row in table.extract()]
             filled = sum(bool(cell) for row in rows for cell in row)
@@ -276,20 +294,26 @@ class _Layout:
         return found
 
 
-def _drawn(page: Any) -> tuple[list[_Box], int, bool]:
-    """Return where a page has texts that are white, or not painted, with nothing dark behind; how
-    many lines it has across and down, of which there are fewer; and whether it has pictures."""
+def _drawn(page: Any, text: Any) -> tuple[list[Any], list[Any], int, bool]:
+    """Return the texts of a page that are white, not painted or beside it, with nothing dark
+    behind; those that stand aslant, as a watermark does; how many lines it has across and down, of
+    which there are fewer; and whether it has pictures."""
     from pypdfium2 import raw
 
-    grounds, pale, across, down, pictures = list[_Box](), list[_Box](), 0, 0, False
-    for one in page.get_objects():
+    grounds, pale, slanted, across, down = list[_Box](), list[Any](), list[Any](), 0, 0
+    pictures, sheet = False, _Box(*page.get_cropbox())
+    for one in page.get_objects(textpage=text):
+        box, (a, b) = _placed(one)
         if one.type == raw.FPDF_PAGEOBJ_TEXT:
             mode = raw.FPDFTextObj_GetTextRenderMode(one)
-            if mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or _is_pale(one):
-                pale.append(_Box(*one.get_bounds()))
+            if mode == raw.FPDF_TEXTRENDERMODE_INVISIBLE or _is_pale(one) or not sheet.meets(box):
+                pale.append((one, box))
+            elif _is_aslant(a, b):
+                slanted.append(one)
             continue
         pictures = pictures or one.type == raw.FPDF_PAGEOBJ_IMAGE
-        box = _Box(*one.get_bounds())
+        if one.type == raw.FPDF_PAGEOBJ_FORM:
+            continue  # what it holds comes next
         if one.type == raw.FPDF_PAGEOBJ_PATH:
             lines = max(1, raw.FPDFPath_CountSegments(one) // 4)
             across += lines * (box.right - box.left > _RULE)
@@ -300,8 +324,33 @@ def _drawn(page: Any) -> tuple[list[_Box], int, bool]:
                 continue
         if len(grounds) < _RULES.stop:
             grounds.append(box)
-    unseen = [box for box in pale if not any(ground.holds(box) for ground in grounds)]
-    return unseen, min(across, down), pictures
+    unseen = [one for one, box in pale if not any(ground.holds(box) for ground in grounds)]
+    return unseen, slanted, min(across, down), pictures
+
+
+def _placed(one: Any) -> tuple[_Box, tuple[float, float]]:
+    """Where an object stands on its page, and how it is turned: the first numbers of its matrix."""
+    box, turned, around = one.get_bounds(), one.get_matrix(), one.container
+    while around is not None:
+        box, turned = around.get_matrix().on_rect(*box), turned.multiply(around.get_matrix())
+        around = around.container
+    return _Box(*box), turned.get()[:2]
+
+
+def _take_out(texts: Sequence[Any]) -> None:
+    from pypdfium2 import raw
+
+    for one in texts:
+        raw.FPDFPageObj_SetIsActive(one, False)
+
+
+def _is_aslant(a: float, b: float) -> bool:
+    """Whether a text runs neither across nor down, by the first numbers of its matrix."""
+    return min(abs(a), abs(b)) > _SLANT * max(abs(a), abs(b))
+
+
+def _is_straight(one: Mapping[str, Any]) -> bool:
+    return one["object_type"] != "char" or not _is_aslant(*one["matrix"][:2])
 
 
 def _is_pale(one: Any) -> bool:
