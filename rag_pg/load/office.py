@@ -197,11 +197,12 @@ def _spans(file: io.BytesIO, sheet: Any) -> Iterator[Span]:
         yield Span(top, bottom, left - 1, right - 1)
 
 
-def _package(read: Callable[[zipfile.ZipFile], tuple[str, str, str]]) -> _Reader:
+def _package(read: Callable[[zipfile.ZipFile], tuple[str, str, str, int]]) -> _Reader:
     def reader(file: io.BytesIO) -> Office:
         with zipfile.ZipFile(file) as archive:
-            content, title, author = read(archive)
-        return Office(content=content, title=title, metadata=_kept({"author": author}))
+            content, title, author, hidden = read(archive)
+        about = _kept({"author": author})
+        return Office(content=content, title=title, hidden=hidden, metadata=about)
 
     return reader
 

@@ -4,9 +4,11 @@ their numbers."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO, Any
 
+from rag_pg.load.numerals import numeral
 from rag_pg.load.tables import _line, rows_as_table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -20,7 +22,10 @@ _AROUND = {  # elements whose content stands where they do
     )
 }
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
-_BEHIND = ("shd", "highlight")
+_SHAPE = "{http://schemas.microsoft.com/office/word/2010/wordprocessingShape}spPr/*"
+_FILLED = ("}solidFill", "}gradFill", "}blipFill", "}pattFill")
+_MOST_STYLES = 20  # that one is based on
+_KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 _LEVEL = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
@@ -40,7 +45,9 @@ class _Word:
     def __init__(self, document: Any) -> None:
         self.hidden = 0
         self._document = document
+        self._cells: dict[Any, str] = {}
         self._lists = _Lists(document)
+        self._styles = _Styles(document)
         self._notes = {reference: _notes_of(document, kind) for reference, kind in _NOTES.items()}
 
     def blocks(self, element: Any) -> Iterator[str]:
@@ -67,21 +74,26 @@ class _Word:
         from docx.table import Table
         from docx.text.paragraph import Paragraph
 
+        if cell._tc in self._cells:  # it spans several
+            return self._cells[cell._tc]
         parts = []
         for block in cell.iter_inner_content():
             if isinstance(block, Table):
                 rows = ([self._in_cell(inner) for inner in row.cells] for row in block.rows)
                 parts.append("; ".join(", ".join(filter(None, row)) for row in rows))
             elif isinstance(block, Paragraph):
-                parts.append(self._text(block, mark_bold=False))
-        return "\n".join(parts)
+                mark = self._lists.mark(block, "").strip(" -")
+                parts.append(f"{mark} {self._text(block, mark_bold=False)}".strip())
+        self._cells[cell._tc] = "\n".join(parts)
+        return self._cells[cell._tc]
 
     def _paragraph(self, paragraph: Any) -> str:
         style = str(paragraph.style.name if paragraph.style else "")
         level = 1 if style == "Title" else int(m[1]) if (m := _LEVEL.match(style)) else 0
         text = self._text(paragraph, mark_bold=not level)
         if text and level:
-            return f"{'#' * min(level, 6)} {_line(text)}"
+            number = self._lists.mark(paragraph, "").strip(" -").removesuffix(".")
+            return f"{'#' * min(level, 6)} {number + ' ' * bool(number)}{_line(text)}"
         if text and (mark := self._lists.mark(paragraph, style)):
             return f"{mark} {_line(text)}"
         return text
@@ -105,7 +117,7 @@ class _Word:
         for child in element:
             if child.tag == _W + "r":
                 run = Run(child, paragraph)
-                if _is_unseen(run):
+                if self._is_unseen(run, paragraph):
                     self.hidden += len(run.text.strip())
                 else:
                     yield bool(run.bold), run.text + self._note(child)
@@ -113,6 +125,15 @@ class _Word:
                 yield from self._runs(child, paragraph)
             elif child.tag in (_M + "oMath", _M + "oMathPara"):
                 yield False, _formula(child)
+
+    def _is_unseen(self, run: Any, paragraph: Any) -> bool:
+        """Whether a run is hidden, or white with nothing dark behind, by itself or its styles."""
+        styles = [*self._styles.of(run._r.style), *self._styles.of(paragraph._p.style)]
+        fonts = [run.font, *(style.font for style in styles)]
+        hidden = next((font.hidden for font in fonts if font.hidden is not None), False)
+        colors = (font.color.rgb for font in fonts if font.color is not None)
+        is_white = str(next(filter(None, colors), None)) == "FFFFFF"
+        return bool(hidden) or (is_white and not self._styles.darken(run._r, styles))
 
     def _note(self, run: Any) -> str:
         """The notes that a run refers to, in brackets."""
@@ -142,13 +163,6 @@ def _is_contents(element: Any) -> bool:
     return any(kind.get(_W + "val") == "Table of Contents" for kind in kinds)
 
 
-def _is_unseen(run: Any) -> bool:
-    """Whether a run is hidden, or white on white."""
-    paragraph = next(run._r.iterancestors(_W + "p"))
-    shaded = any(next(paragraph.iter(_W + name), None) is not None for name in _BEHIND)
-    return bool(run.font.hidden) or (str(run.font.color.rgb) == "FFFFFF" and not shaded)
-
-
 def _formula(element: Any) -> str:
     """A formula in one line, as a/b, x^2 and x_1."""
     name = str(element.tag).removeprefix(_M)
@@ -166,42 +180,150 @@ def _bold(text: str) -> str:
     return text.replace(inner, f"**{inner}**", 1) if inner and "*" not in inner else text
 
 
-class _Lists:
-    """The marks of a Word file's list items: their numbers, or dashes."""
+class _Styles:
+    """The styles of a Word file by their ids, and what stands behind a text."""
 
     def __init__(self, document: Any) -> None:
-        self._next: dict[tuple[str, int], int] = {}
-        self._kinds: dict[tuple[str, int], str] = {}  # by list and level
+        self._named = {style.style_id: style for style in document.styles}
+        self._all_dark = next(document.element.iter(_W + "background"), None) is not None
+
+    def of(self, name: str | None) -> list[Any]:
+        """The style of that id, and those that it is based on."""
+        return [*_chain(self._named.get(name))]
+
+    def darken(self, run: Any, styles: Sequence[Any]) -> bool:
+        """Whether the page, a shade, a highlight, or the filling of a cell, table or box stands
+        behind a run, which has these styles."""
+        if self._all_dark or any(_is_shaded(style.element) for style in styles):
+            return True
+        for around in run.iterancestors():
+            if around.tag == _W + "p" and _is_shaded(around):
+                return True
+            if around.tag in (_W + "tc", _W + "tbl"):
+                about = around.find(f"{around.tag}Pr")
+                named = _value(about, "tblStyle")
+                parts = [about, *(style.element for style in self.of(named))]
+                if any(part is not None and _is_shaded(part) for part in parts):
+                    return True
+            if any(part.tag.endswith(_FILLED) for part in around.iterfind(_SHAPE)):
+                return True
+            if around.get("fillcolor", "white") not in ("white", "#fff", "#ffffff"):
+                return True
+        return False
+
+
+def _chain(style: Any) -> Iterator[Any]:
+    """A style and those that it is based on."""
+    for _ in range(_MOST_STYLES):
+        if style is None:
+            return
+        yield style
+        style = style.base_style
+
+
+def _is_shaded(element: Any) -> bool:
+    """Whether a shade or highlight that is not white stands in an element."""
+    fills = (one.get(_W + "fill", "") for one in element.iter(_W + "shd"))
+    marked = next(element.iter(_W + "highlight"), None)
+    return marked is not None or any(fill not in ("", "auto", "FFFFFF") for fill in fills)
+
+
+class _Lists:
+    """The marks of a Word file's list items and headings: their numbers as Word shows them, or
+    dashes."""
+
+    def __init__(self, document: Any) -> None:
+        self._lists: dict[str, _List] = {}
+        self._counts: dict[str, dict[int, int]] = {}  # by numbering, which several lists share
+        self._begun: set[str] = set()
         try:
             numbering = document.part.numbering_part.element
         except (KeyError, NotImplementedError):  # a file without lists
             return
         abstract = {e.get(_W + "abstractNumId"): e for e in numbering.iter(_W + "abstractNum")}
+        linked = {name: e for e in abstract.values() if (name := _value(e, "styleLink"))}
         for one in numbering.iter(_W + "num"):
-            of = one.find(_W + "abstractNumId")
-            levels = abstract.get(of.get(_W + "val")) if of is not None else None
-            for level in levels.iter(_W + "lvl") if levels is not None else ():
-                kind = level.find(_W + "numFmt")
-                key = (str(one.get(_W + "numId")), int(level.get(_W + "ilvl") or 0))
-                self._kinds[key] = str(kind.get(_W + "val")) if kind is not None else "decimal"
+            shared = _value(one, "abstractNumId")
+            of = abstract.get(shared)
+            of = linked.get(_value(of, "numStyleLink"), of)
+            overrides = [*one.iter(_W + "lvlOverride")]
+            levels = [
+                e for part in (of, *overrides) if part is not None for e in part.iter(_W + "lvl")
+            ]
+            starts = {_at(e): _value(e, "startOverride") for e in overrides}
+            self._lists[str(one.get(_W + "numId"))] = _List(
+                shared=shared,
+                levels={_at(level): level for level in levels},
+                starts={at: int(start) for at, start in starts.items() if start.isdecimal()},
+            )
 
     def mark(self, paragraph: Any, style: str) -> str:
-        """What stands before a paragraph: "2." or "-", behind two spaces for each level; "" before
-        one that is no item."""
-        found = (paragraph._p.pPr, getattr(paragraph.style, "element", None))
-        for properties in (found[0], found[1].pPr if found[1] is not None else None):
-            number = properties.numPr if properties is not None else None
-            if number is not None and number.numId is not None:
-                break
-        else:
+        """What stands before a paragraph: "2.", "(b)" or "-", behind two spaces for each level; ""
+        before one that is no item."""
+        number, styled = _numbered(paragraph)
+        if number is None:
             return "-" if style.startswith("List") else ""
-        level = number.ilvl.val if number.ilvl is not None else 0
-        key = (str(number.numId.val), level)
-        kind = self._kinds.get(key, "none")
-        if key[0] == "0":  # a style's list, taken off this paragraph
+        name, level = str(number.numId.val), number.ilvl.val if number.ilvl is not None else 0
+        if name == "0":  # a style's list, taken off this paragraph
             return ""
-        for other in [one for one in self._next if one[0] == key[0] and one[1] > level]:
-            del self._next[other]
-        self._next[key] = self._next.get(key, 0) + 1
-        mark = "-" if kind in ("bullet", "none") else f"{self._next[key]}."
-        return "  " * min(level, 8) + mark
+        found = self._lists.get(name, _List())
+        of_style = (at for at, e in found.levels.items() if styled == _value(e, "pStyle"))
+        level = next(of_style, level) if styled else level
+        counts = self._counts.setdefault(found.shared, {})
+        if name not in self._begun:
+            self._begun.add(name)
+            counts |= {at: start - 1 for at, start in found.starts.items()}
+        counts[level] = counts.get(level, found.start(level) - 1) + 1
+        for deeper in [at for at in counts if at > level]:
+            del counts[deeper]
+        return "  " * min(level, 8) + found.shown(level, counts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _List:
+    """shared: the numbering that it goes on with. starts: the numbers that it begins anew with."""
+
+    shared: str = ""
+    levels: Mapping[int, Any] = field(default_factory=dict)
+    starts: Mapping[int, int] = field(default_factory=dict)
+
+    def start(self, level: int) -> int:
+        start = _value(self.levels.get(level), "start")
+        return int(start) if start.isdecimal() else 1
+
+    def shown(self, level: int, counts: Mapping[int, int]) -> str:
+        """The mark of an item, as the text of its level has it: "%1.%2)"."""
+        kind = _value(self.levels.get(level), "numFmt") or "decimal"
+        if level not in self.levels or kind in ("bullet", "none"):
+            return "-"
+
+        def number(found: re.Match[str]) -> str:
+            at = int(found[1]) - 1
+            of = _value(self.levels.get(at), "numFmt")
+            return numeral(counts.get(at, self.start(at)), _KINDS.get(of, "1"))
+
+        text = re.sub(r"%([1-9])", number, _value(self.levels[level], "lvlText")).strip()
+        return f"{text}." if text.isalnum() else text or "-"
+
+
+def _value(element: Any, name: str) -> str:
+    """What a child of an element says, "" without it."""
+    child = element.find(_W + name) if element is not None else None
+    return str(child.get(_W + "val") or "") if child is not None else ""
+
+
+def _at(element: Any) -> int:
+    return int(element.get(_W + "ilvl") or 0)
+
+
+def _numbered(paragraph: Any) -> tuple[Any, str]:
+    """What numbers a paragraph, None without it, and the id of the style that does, if one does."""
+    own = paragraph._p.pPr
+    if own is not None and own.numPr is not None and own.numPr.numId is not None:
+        return own.numPr, ""
+    for style in _chain(paragraph.style):
+        properties = style.element.pPr
+        number = properties.numPr if properties is not None else None
+        if number is not None and number.numId is not None:
+            return number, style.style_id
+    return None, ""
