@@ -109,11 +109,16 @@ _INVISIBLE = re.compile(
 )
 
 
+_SOFT_HYPHEN = re.compile(r"\u00ad(?=\S)")  # elsewhere it is a hyphen, which a line ends in
+
+
 def without_invisible(text: str) -> tuple[str, int]:
     """Return a text without characters that have no width and no meaning for a reader (zero-width
-    spaces, tags that may carry a text of their own), and how many there were."""
-    kept = _INVISIBLE.sub(lambda found: found[1] or "", text)
-    return kept, len(text) - len(kept)
+    spaces, tags that may carry a text of their own), and how many there were, beside the places
+    where words may be parted: with those no search would find the word."""
+    whole = _SOFT_HYPHEN.sub("", text)
+    kept = _INVISIBLE.sub(lambda found: found[1] or "", whole)
+    return kept, len(whole) - len(kept)
 
 
 def hidden_note(count: int) -> Sequence[str]:

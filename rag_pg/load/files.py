@@ -187,11 +187,15 @@ def _loaded(path: Path, uri: str, data: bytes, ocr: str, depth: int = 0) -> Load
             f"{display_path(path)} is empty: it has no text; write some, or leave it out"
         )
     content, invisible = without_invisible(loaded.content)
-    if invisible:
-        notes = (*loaded.notes, f"{invisible} invisible characters are left out")
-        loaded = replace(loaded, content=content, notes=notes)
-    title = _short(loaded.title or PurePath(uri).stem)
-    return replace(loaded, title=title, original=_original(path.name, data))
+    notes = (f"{invisible} invisible characters are left out",) if invisible else ()
+    title, _ = without_invisible(loaded.title or PurePath(uri).stem)
+    return replace(
+        loaded,
+        title=_short(title),
+        content=content,
+        notes=(*loaded.notes, *notes),
+        original=_original(path.name, data),
+    )
 
 
 def _original(name: str, data: bytes) -> Original:

@@ -9,18 +9,20 @@ from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
-from bs4.element import NavigableString
+from bs4.element import Declaration, NavigableString, ProcessingInstruction
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.load.numerals import numeral
 from rag_pg.load.titles import given_title
 
 _DROPPED = (
     "script, style, noscript, template, svg, iframe, object, nav, footer, button, select, input, "
-    "textarea, [hidden], [aria-hidden=true], [role=navigation], [role=contentinfo], a.headerlink, "
-    "#footer, .footer, #breadcrumbs, .breadcrumbs, .breadcrumb, .navheader, "
-    ".navfooter, table.nav, .mw-editsection, td.linenos, td.gutter"
+    "textarea, dialog:not([open]), [popover], [hidden], [aria-hidden=true], [role=navigation], "
+    "[role=contentinfo], a.headerlink, #footer, .footer, #breadcrumbs, .breadcrumbs, .breadcrumb, "
+    ".navheader, .navfooter, .topNav, .subNav, .bottomNav, table.nav, .mw-editsection, td.linenos, "
+    "td.gutter"
 )
 _XML_DECLARATION = re.compile(r"<\?xml[^>]*>", re.IGNORECASE)
 _LINKS = ("http://", "https://", "mailto:")
@@ -43,7 +45,8 @@ _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends,
 }
 _UNSEEN = re.compile(
     r"(?:^|;)(?:display:none|visibility:hidden"
-    r"|(?:font-size|opacity):0(?:\.0+)?(?:px|pt|em|rem|%)?(?=;|!|$))"
+    r"|(?:font-size|opacity):0(?:\.0+)?(?:px|pt|em|rem|%)?(?=;|!|$)"
+    r"|(?:left|top|text-indent):-\d{3,}|clip:rect\((?:[01](?:px)?,?){4}\)|clip-path:inset\((?:50|100)%)"
 )
 _WHITE = re.compile(
     r"(?:^|;)color:(?:white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\))(?=;|!|$)"
@@ -81,7 +84,9 @@ def read_html(text: str) -> tuple[str, str, int]:
         raise UnsupportedFile(f"is not HTML that can be read: {exc}; mend the markup") from exc
     site = soup.find("meta", property="og:site_name")
     names = [str(site.get("content") or "")] if isinstance(site, Tag) else []
-    headings = (tag for tag in (soup.title, soup.h1) if tag is not None)
+    for mark in soup.find_all(string=_is_mark):
+        mark.extract()
+    headings = (tag for tag in (soup.select_one("title:not(svg title)"), soup.h1) if tag)
     title = next(filter(None, (given_title(tag.get_text()) for tag in headings)), "")
     hidden = _drop_hidden(soup)
     for tag in soup.select(f"title, {_DROPPED}"):
@@ -205,6 +210,11 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
                 yield selectors, re.sub(r"\s", "", sheet[body : mark.start()].lower())
         if depth == 0:
             start = mark.end()
+
+
+def _is_mark(text: object) -> bool:
+    """Whether it is a mark for programs, as Word writes them into its pages."""
+    return isinstance(text, (Declaration, ProcessingInstruction))
 
 
 def _main(soup: BeautifulSoup) -> Tag:
@@ -466,6 +476,13 @@ class _Converter(MarkdownConverter):
             return text if after.get_text().endswith("\n") else "\n" + text
         return str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
 
+    def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        shown = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
+        if el.parent is None or el.parent.name != "ol" or not text.strip():
+            return shown
+        number = numeral(_item_number(el), str(el.parent.get("type") or "1"))
+        return re.sub(r"\A\d+\.", f"{number}.", shown)
+
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return text.translate(_RAISED) if _POWER.fullmatch(text) else text
 
@@ -477,6 +494,20 @@ class _Converter(MarkdownConverter):
         return f" {cell} |"
 
     convert_th = convert_td
+
+
+def _item_number(item: Tag) -> int:
+    """The number of an item of an ordered list, by its own or that of the list."""
+    before = item.find_previous_siblings("li")
+    step = -1 if item.parent is not None and item.parent.has_attr("reversed") else 1
+    for distance, one in enumerate([item, *before]):
+        if re.fullmatch(r"-?\d{1,9}", value := str(one.get("value") or "")):
+            return int(value) + step * distance
+    start = str(item.parent.get("start") or "") if item.parent is not None else ""
+    if re.fullmatch(r"-?\d{1,9}", start):
+        return int(start) + step * len(before)
+    after = len(item.find_next_siblings("li"))
+    return after + 1 if step < 0 else len(before) + 1
 
 
 def _language(pre: Tag) -> str:

@@ -178,13 +178,18 @@ _RTF = re.compile(
 )
 _RTF_TEXT = {
     "par": "\n\n", "sect": "\n\n", "page": "\n\n", "line": "\n", "tab": "\t", "row": "\n",
-    "cell": " | ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
-    "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
+    "cell": "\x1d", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
+    "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "nestcell": "\x1f",
+}  # fmt: skip
+_RTF_SPACES = " \t\u00a0"
+_RTF_BETWEEN = {  # cells and rows of a table in a cell, cells, and a note
+    "\x1f": ", ", "\x1e": "; ", "\x1d": " | ", "\x1c": " (",
 }  # fmt: skip
 _RTF_LEFT_OUT = {
     "fonttbl", "colortbl", "stylesheet", "info", "pict", "object", "header", "footer", "headerl",
     "headerr", "footerl", "footerr", "headerf", "footerf", "fldinst", "themedata", "listtable",
     "listoverridetable", "rsidtbl", "generator", "datastore", "latentstyles", "xmlnstbl", "deleted",
+    "nonesttables",
 }  # fmt: skip
 
 
@@ -201,7 +206,7 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         codepage = "cp1252"
     found: list[str] = []
     hidden, skip, unicode_skip = 0, 0, 1
-    state = {"out": False, "hidden": False, "title": False, "note": False}
+    state = {"out": False, "hidden": False, "title": False, "note": False, "cell": False}
     stack: list[dict[str, bool]] = []
     title: list[str] = []
     position = 0
@@ -227,10 +232,18 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         elif brace == "}":
             before, (state, skip) = state, ((stack.pop() if stack else state), 0)
             if before["note"] and not state["note"]:
+                while found and not found[-1].strip(_RTF_SPACES):  # the end of its paragraph
+                    found.pop()
                 write(")")
-        elif word == "footnote":
-            write(" (")
-            state["note"] = True
+        elif word == "footnote":  # its paragraphs are a line
+            state |= {"out": bool(stack) and stack[-1]["out"], "note": True, "cell": True}
+            write("\x1c")
+        elif word in ("intbl", "pard"):
+            state["cell"] = word == "intbl" or state["note"]
+        elif word == "par" and state["cell"]:
+            write(" ")
+        elif word == "nestrow":
+            found.append("\x1e")
         elif codes:
             write(bytes.fromhex(codes.replace("\\'", "")).decode(codepage, "replace"))
         elif symbol:
@@ -255,5 +268,8 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
             write(_RTF_TEXT.get(word, ""))
     write(text[position:])
     joined = "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    joined = joined.replace("\x1f\x1e", "\x1e").replace("\x1e\x1d", "\x1d")
+    for mark, between in _RTF_BETWEEN.items():
+        joined = between.join(part.strip(_RTF_SPACES) for part in joined.split(mark))
     lines = [line.strip().removesuffix("|").rstrip() for line in joined.split("\n")]
     return " ".join("".join(title).split()), "\n".join(lines).strip(), hidden

@@ -152,6 +152,24 @@ def test_rich_text_is_its_paragraphs_and_rows() -> None:
         read("a.rtf", "plain")
 
 
+def test_notes_and_cells_of_rich_text_stay_in_their_lines() -> None:
+    """As pandoc, LibreOffice and Word write them: paragraphs in cells, notes that other programs
+    may leave out, a table in a cell."""
+    text = (
+        rb"{\rtf1{\pard Scrub it.{\super\chftn}{\*\footnote\chftn\~\pard "
+        rb"{\pard In warm water.\par}}\par}{\trowd\intbl{{{\pard\intbl Part\par}\cell}"
+        rb"{{\pard\intbl Oil\par}\cell}}\intbl\row}"
+        rb"\pard\plain\intbl Inner\cell \pard\intbl\itap2 Plan\nestcell Cover\nestcell"
+        rb"{\*\nesttableprops\trowd\cellx9\nestrow}{\nonesttables\par}Gold\nestcell 2\nestcell"
+        rb"{\*\nesttableprops\trowd\nestrow}{\nonesttables\par}\pard\intbl\cell\row"
+        rb"\pard Last.\par{\*\unknown{\footnote gone}}{\header{\footnote gone}}}"
+    )
+    assert read("a.rtf", text).content.split("\n") == [
+        *("Scrub it. (In warm water.)", "", "Part | Oil"),
+        *("Inner | Plan, Cover; Gold, 2", "Last."),
+    ]
+
+
 # --- OpenDocument and e-books --------------------------------------------------------------------
 
 
@@ -474,6 +492,13 @@ def test_characters_without_width_are_left_out_and_counted() -> None:
     assert found.content == f"passwords {kept} {wales[0]}"
     assert found.notes == ("10 invisible characters are left out",)
     assert read("b.txt", kept).notes == ()
+
+
+def test_words_are_whole_where_they_may_be_parted() -> None:
+    found = read("a.html", "<title>Cover&shy;plates</title><p>The cover&shy;plate is blue.</p>")
+    assert (found.title, found.content) == ("Coverplates", "The coverplate is blue.")
+    assert found.notes == ()
+    assert read("a.txt", "cover\u00ad\nplate").content == "cover\u00ad\nplate"
 
 
 # --- any length ----------------------------------------------------------------------------------

@@ -321,3 +321,57 @@ def test_a_line_that_leads_to_the_next_page_is_a_menu(line: str) -> None:
     kept = "<p>See <a rel='next' href='b'>the next page</a>, or <a href='c'>Knots</a>.</p>"
     page = f"<h1>Anchors</h1><p>Two are on board.</p>{kept}{line}"
     assert html_to_markdown(page)[1].endswith("on board.\n\nSee the next page, or Knots.")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<ol><li>one<li value=7>seven<li>eight</ol>", "1. one\n7. seven\n8. eight"),
+        ("<ol start=3 type=a><li>see<li>do</ol>", "c. see\nd. do"),
+        ("<ol reversed><li>late<li>early</ol>", "2. late\n1. early"),
+        ("<ol type=I><li>x<ol type=i><li>y</ol></ol>", "I. x\n   i. y"),
+        ("<ol start=0><li>none<li>some</ol>", "0. none\n1. some"),
+        ("<ol><li><p>para</p><p>more</p></ol>", "1. para\n\n   more"),
+        ("<ul><li value=4>dash</ul>", "- dash"),
+    ],
+)
+def test_items_have_the_numbers_that_a_browser_shows(page: str, text: str) -> None:
+    assert html_to_markdown(page)[1] == text
+
+
+def test_marks_that_word_writes_for_itself_are_no_text() -> None:
+    page = """<p><![if !supportLists]><span style='mso-list:Ignore'>1.<span>&nbsp; </span></span>
+<![endif]>Bring your badge</p><?xml:namespace prefix = o /><!--[if mso]>x<![endif]-->"""
+    assert html_to_markdown(page)[1].split() == ["1.", "Bring", "your", "badge"]
+
+
+def test_the_title_of_a_drawing_is_not_that_of_the_page() -> None:
+    page = "<body><svg><title>Arrow</title></svg><h1>Opening hours</h1><p>Nine to five.</p>"
+    assert html_to_markdown(page) == ("Opening hours", "# Opening hours\n\nNine to five.")
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<p style="position:absolute; left:-9999px">secret</p>',
+        '<p style="text-indent: -999em">secret</p>',
+        "<style>.sr{position:absolute;clip:rect(0 0 0 0)}</style><p class=sr>secret</p>",
+        '<p style="clip-path: inset(50%)">secret</p>',
+        "<dialog>secret</dialog>",
+        "<div popover>secret</div>",
+        '<div class="topNav">secret</div>',
+    ],
+)
+def test_what_stands_beside_the_page_or_opens_later_is_not_read(hidden: str) -> None:
+    assert html_to_markdown(f"<p>Seen.</p>{hidden}")[1] == "Seen."
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        '<p style="left:-2px; text-indent:-18pt; clip:rect(10px, 200px, 90px, 0)">seen</p>',
+        "<dialog open>seen</dialog>",
+    ],
+)
+def test_what_only_looks_like_it_is_read(shown: str) -> None:
+    assert html_to_markdown(shown)[1] == "seen"
