@@ -19,6 +19,7 @@
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
     ├── NoAnswer                no worker answered a request in time, or it could not
     ├── ModelUnavailable        weights or a library are missing
+    │   └── UnknownModel        nothing here has a model of that name; also an InvalidInput
     └── ProviderError           an embedding or language model provider failed
         ├── ProviderAuth        no key, or a key that is refused
         ├── RateLimited         429; `retry_after` in seconds where the provider says so
@@ -68,6 +69,7 @@ __all__ = [
     "SpaceChanged",
     "StatementCanceled",
     "UnfitAnswer",
+    "UnknownModel",
     "UnsupportedFile",
     "UnusableReply",
 ]
@@ -187,6 +189,10 @@ class NoAnswer(RagError):
 
 class ModelUnavailable(RagError):
     """Weights or a library are missing."""
+
+
+class UnknownModel(InvalidInput, ModelUnavailable):
+    """Nothing here has a model of that name, as of vectors that are brought."""
 
 
 class ProviderError(RagError):

@@ -55,8 +55,8 @@ Rerank = Annotated[
     str | None,
     typer.Option(
         help=(
-            "What orders the best candidates anew: onnx:<model or folder>, "
-            "cross-encoder:<model or folder>, llm or llm:<model>."
+            "What orders the best candidates anew: onnx:MODEL, "
+            "cross-encoder:MODEL (or a folder), llm or llm:MODEL."
         )
     ),
 ]

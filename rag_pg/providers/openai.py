@@ -344,5 +344,5 @@ def open_embedder(name: str) -> OpenAIEmbedder:
     """
     match = re.fullmatch(r"openai:([\w./@:-]+?)(?::(\d{1,5}))?", name)
     if match is None:
-        raise InvalidInput(f"{name!r} is not openai:<model> or openai:<model>:<dimensions>")
+        raise InvalidInput(f"{name!r} is not openai:MODEL or openai:MODEL:DIMENSIONS")
     return OpenAIEmbedder(match[1], dimensions=int(match[2]) if match[2] else None)

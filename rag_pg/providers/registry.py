@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pg.config import Settings
-from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
+from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, UnknownModel
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.providers.anthropic import AnthropicLLM
 from rag_pg.providers.e5.embedder import E5
@@ -35,7 +35,7 @@ LLMS: Mapping[str, Callable[[str], LLM]] = {  # by provider: what opens its mode
     "local": open_local,
 }
 MODEL_OPTIONAL = ("gemini", "local")  # one of their models is the default
-LLM_NAMES = "extractive, gemini[:<model>], openai:<model>, anthropic:<model>, local"
+LLM_NAMES = "extractive, gemini[:MODEL], openai:MODEL, anthropic:MODEL, local"
 
 
 def open_llm(name: str) -> LLM | None:
@@ -77,8 +77,8 @@ def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None])
             )
         return LLMReranker(opened)
     raise InvalidInput(
-        f"unknown reranker {name!r}; use onnx:<model or folder>, cross-encoder:<model or folder>, "
-        "llm or llm:<language model>"
+        f"unknown reranker {name!r}; use onnx:MODEL, cross-encoder:MODEL (or a folder), llm "
+        "or llm:MODEL"
     )
 
 
@@ -96,7 +96,7 @@ def open_embedder(
         cache_dir: where minilm and e5 keep their converted graphs (87 and 84 MB).
         weights: folder with minilm's weights. e5_weights: e5's data file, or its folder.
         extra: more embedders, prefix -> factory. {"hash": f} makes "hash:32" call f("hash:32").
-    Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers), ProviderError
+    Raises: UnknownModel, ModelUnavailable (sentence-transformers), ProviderError
         (a model behind OpenAI's protocol whose dimensions are not known is asked for them).
     """
     prefix, _, model = name.partition(":")
@@ -120,10 +120,10 @@ def open_embedder(
         return open_gemini_embedder(name)
     if prefix == "openai" and model:
         return open_openai_embedder(name)
-    supported = ["minilm", "e5", "onnx:<model>", "sentence-transformers:<model>"]
-    supported += [f"{provider}:<model>[:<dimensions>]" for provider in ("gemini", "openai")]
+    supported = ["minilm", "e5", "onnx:MODEL", "sentence-transformers:MODEL"]
+    supported += [f"{provider}:MODEL[:DIMENSIONS]" for provider in ("gemini", "openai")]
     supported += [f"{key}:…" for key in sorted(extra or ())]
-    raise InvalidInput(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")
+    raise UnknownModel(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")
 
 
 class Models:
@@ -147,7 +147,7 @@ class Models:
         self._llms: dict[str, LLM | None] = {}
 
     def embedder(self, name: str) -> Embedder:
-        """The embedder of that name. Raises: InvalidInput (unknown name), ModelUnavailable."""
+        """The embedder of that name. Raises: UnknownModel, ModelUnavailable."""
         if name not in self._embedders:
             self._embedders[name] = open_embedder(
                 name,

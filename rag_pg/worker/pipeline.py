@@ -24,6 +24,7 @@ from rag_pg.errors import (
     RagError,
     RateLimited,
     StatementCanceled,
+    UnknownModel,
 )
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
@@ -267,12 +268,12 @@ class Pipeline:
                 embedder = self.context.embedder(name, space_id)
             except (DatabaseUnavailable, StatementCanceled):
                 raise
-            except ModelUnavailable as exc:
-                self._hand_back_unable(tasks, exc)
-                continue
             except Exception as exc:
-                for task in tasks:
-                    self._record_failure(task.job, exc)
+                if isinstance(exc, ModelUnavailable) and not isinstance(exc, UnknownModel):
+                    self._hand_back_unable(tasks, exc)
+                else:
+                    for task in tasks:
+                        self._record_failure(task.job, exc)
                 continue
             groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
         for embedder, tasks in groups.values():

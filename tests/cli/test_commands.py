@@ -247,7 +247,7 @@ def test_arguments_are_checked_before_a_model_is_opened(
         done = run(*arguments)
         assert said in str(done.exception), arguments
         assert isinstance(done.exception, InvalidInput), arguments
-    assert "unknown embedding model" in str(run("search", "fish").exception)
+    assert "was skipped: unknown embedding model" in run("search", "fish").stderr
     assert run("status", "--json").stdout.count("\n") == 1
 
 

@@ -194,7 +194,7 @@ def test_a_language_model_is_opened_by_name() -> None:
     "name", ["", "bm25", "onnx", "onnx:", "cross-encoder", "cross-encoder:", "llm:", "llms:x"]
 )
 def test_an_unknown_reranker_says_what_is_known(name: str) -> None:
-    message = f"unknown reranker {name!r}; use onnx:<model or folder>, cross-encoder:<model or fo"
+    message = f"unknown reranker {name!r}; use onnx:MODEL, cross-encoder:MODEL (or a folder), llm "
     with pytest.raises(InvalidInput) as caught:
         open_reranker(name, llm="gemini", open_llm=open_llm)
     assert str(caught.value).startswith(message)

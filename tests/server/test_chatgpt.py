@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 import jsonschema
+import psycopg
 import pytest
 from mcp_client import FENCED, call, text_of, with_client
 
@@ -95,6 +96,23 @@ def test_results_are_those_of_the_client(filled: Rag, animals_server: RagServer)
 def test_collections_take_turns_in_a_search_of_all(server: RagServer) -> None:
     found = checked(server, "search", query="the valve opens", limit=4)["results"]
     assert [r["id"].partition(":")[0] for r in found] == ["animals", "machines"] * 2
+
+
+def test_collections_whose_vectors_cannot_be_made_here_do_not_end_a_search_of_all(rag: Rag) -> None:
+    rag.collection("machines", model="hash:32").add(
+        {"uri": "valve", "content": "The valve opens at three bar."}
+    )
+    own = {"uri": "pump", "content": "The pump runs at two bar.", "embedding": [1, 0, 0]}
+    rag.collection("own", model="my-model", dimensions=3).add_chunks([own])
+    rag.collection("changed", model="hash:16").add({"uri": "x", "content": "A bar of steel."})
+    with psycopg.connect(rag.dsn or "", autocommit=True) as connection:
+        connection.execute("UPDATE rag.spaces SET fingerprint = 'x' WHERE model = 'hash:16'")
+    found = call(make_server(rag), "search", query="two bar")
+    ids = [one["id"].partition(":")[0] for one in json.loads(text_of(found))["results"]]
+    assert not found.is_error and sorted(ids) == ["machines", "own"]
+    vectors, left_out = sorted((found.meta or {})["notes"], key=lambda note: "not searched" in note)
+    assert vectors.startswith("vector search was skipped: unknown embedding model 'my-model'")
+    assert left_out.startswith("changed was not searched: collection 'changed' holds vectors of x")
 
 
 def test_a_document_is_fetched_whole_or_in_pieces(rag: Rag) -> None:

@@ -6,6 +6,7 @@ and fetch, they are values of JSON, and each string is neutral.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from fakes import HashEmbedder
 from hostile_texts import HOSTILE, C
 from mcp_client import FENCED, call, data, outside, text_of, with_client
+from paths import ROOT
 
 from rag_pg import Rag, Settings
 from rag_pg.server.mcp import RagServer, make_server
@@ -187,3 +189,19 @@ def test_an_error_says_what_a_client_sent_on_one_neutral_line(hostile_server: Ra
             assert "\n" not in text_of(result)
             if result.is_error:
                 assert_neutral(text_of(result))
+
+
+def test_no_error_of_ours_looks_like_a_part_of_a_conversation() -> None:
+    raised = {
+        (path.name, part.value)
+        for path in (ROOT / "rag_pg").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise | ast.Assign | ast.AugAssign)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and "<" in part.value
+    }
+    prompts = {"fence.py", "text_protocol.py"}
+    assert len(raised) > 10
+    assert [
+        one for one in raised if one[0] not in prompts and BAR in neutralise(f"use {one[1]}")
+    ] == []

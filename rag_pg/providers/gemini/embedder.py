@@ -95,5 +95,5 @@ def open_embedder(name: str) -> GeminiEmbedder:
     """
     match = re.fullmatch(r"gemini:([\w./-]+)(?::(\d{1,5}))?", name)
     if match is None:
-        raise InvalidInput(f"{name!r} is not gemini:<model> or gemini:<model>:<dimensions>")
+        raise InvalidInput(f"{name!r} is not gemini:MODEL or gemini:MODEL:DIMENSIONS")
     return GeminiEmbedder(match[1], dimensions=int(match[2] or DIMENSIONS))

@@ -50,7 +50,7 @@ class BertConfig:
             if config.get(key, only) != only:
                 raise ModelUnavailable(
                     f"{path} has {key} {config[key]!r}, only {only!r} can be converted; "
-                    'name the model "sentence-transformers:<model>" instead'
+                    'name the model "sentence-transformers:MODEL" instead'
                 )
         return cls(
             hidden=config["hidden_size"],

@@ -98,6 +98,6 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
     if len(chosen) > 1 or chosen[0] not in _POOLING:
         raise ModelUnavailable(
             f"{name} pools by {' and '.join(chosen)}; mean, cls and max are known here; use "
-            "sentence-transformers:<model>"
+            "sentence-transformers:MODEL"
         )
     return _POOLING[chosen[0]]

@@ -113,7 +113,7 @@ def _activation(config: Mapping[str, Any], name: str) -> Callable[[Scores], Scor
     if kind == "Sigmoid":
         return lambda scores: 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
     raise ModelUnavailable(
-        f"{name} ends in {stated}; Sigmoid and Identity are known here; use cross-encoder:<model>"
+        f"{name} ends in {stated}; Sigmoid and Identity are known here; use cross-encoder:MODEL"
     )
 
 

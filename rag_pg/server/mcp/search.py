@@ -14,7 +14,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from rag_pg.client import Collection
-from rag_pg.errors import NotFound
+from rag_pg.errors import CollectionMismatch, NotFound
 from rag_pg.server.mcp.address import item_id, read_id
 from rag_pg.server.mcp.render import (
     count_tokens,
@@ -48,7 +48,13 @@ class TextTools(ToolBase):
         fence, notes = Fence(), list[str]()
         ranked: list[list[dict[str, Any]]] = []
         for opened in self._reader.searched_collections(collection):
-            hits = opened.search(query, limit=min(offset + limit, 1000), filter=filter)
+            try:
+                hits = opened.search(query, limit=min(offset + limit, 1000), filter=filter)
+            except CollectionMismatch as exc:  # the others answer
+                if collection is not None:
+                    raise
+                notes.append(f"{opened.name} was not searched: {exc}")
+                continue
             notes += hits.notes
             texts = [hit.content for hit in hits]
             if detail == "low":
