@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from rag_pg.db import Database
-from rag_pg.errors import NotReady
+from rag_pg.errors import NotReady, PermissionDenied
 from rag_pg.retry import Backoff
 from rag_pg.types import LoadFailure, Progress
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2  # between looks at a queue that others work, too
 POLL = Backoff(first=0.005, factor=1.5, longest=0.1)
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
+NO_WORKER = 'this role may not work the queue, and no worker ("rag-pg worker") does'
 SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
 
 log = logging.getLogger(__name__)
@@ -45,13 +46,15 @@ def work_queue(
     progress: Report | None = None,
     characters: int = 0,
 ) -> list[LoadFailure]:
-    """Work a collection's queue until none of `todo` is pending; return what failed for good.
+    """Work a collection's queue until none of `todo` is pending, or wait for others that do where
+    the role may only write; return what failed for good.
 
     characters: of all of them, by which their chunks are estimated.
-    Raises: NotReady (its provider may not be asked for long), ProviderAuth, ModelUnavailable,
-        DatabaseUnavailable.
+    Raises: NotReady (its provider may not be asked for long, nobody works for a role that may not),
+        ProviderAuth, ModelUnavailable, DatabaseUnavailable.
     """
     done = embedded = 0
+    may_work = True
 
     def report() -> None:
         if progress:
@@ -73,7 +76,11 @@ def work_queue(
     reported = ""
     moved, moved_at = (0, 0), time.monotonic()
     while True:
-        worker.drain()
+        if may_work:
+            try:
+                worker.drain()
+            except PermissionDenied:
+                may_work = False
         states = database.unfinished(collection, list(todo))
         done = len(todo) - len(states)
         report()
@@ -88,12 +95,12 @@ def work_queue(
         if (done, embedded) != moved:
             moved, moved_at = (done, embedded), time.monotonic()
         elif time.monotonic() - moved_at > PATIENCE_SECONDS:
-            (stats,) = database.job_stats(collection)
-            if stats.reason:
+            reason = database.job_stats(collection)[0].reason if may_work else NO_WORKER
+            if reason:
                 raise NotReady(
-                    f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
+                    f"{len(states)} documents wait: {reason}; they stay queued for a worker"
                 )
-        if time.monotonic() - moved_at > SILENT_SECONDS:
+        if may_work and time.monotonic() - moved_at > SILENT_SECONDS:
             waits, seconds = _waits_for(database, collection)
             if waits and waits != reported:
                 reported = waits

@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from tenancy import (
     tenants_of,
 )
 
-from rag_pg import InvalidInput, Rag, Settings
+from rag_pg import InvalidInput, NotReady, Rag, Settings
 from rag_pg.db import name_of
 
 Connection = psycopg.Connection[Any]
@@ -635,3 +636,28 @@ def test_the_client_asks_with_the_tenants_rights(dsn: str, tmp_path: Path) -> No
             Rag(trusted, tenant=me, groups=groups).open()
     with pytest.raises(InvalidInput, match="groups are of a tenant"):
         Rag(trusted, groups=["sales"])
+
+
+def test_what_a_tenant_adds_is_waited_for_until_the_operators_worker_is_done(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {
+        "settings": Settings(home=tmp_path),
+        "embedders": {"hash": lambda name: HashEmbedder("hash:32")},
+    }
+    tenant = Rag(make_conninfo(dsn, user=role(TENANTS[0])), **options)
+    with Rag(dsn, **options) as owner, tenant, ThreadPoolExecutor() as pool:
+        owner.collection("drawer", model="hash:32")
+        owner.database.call("set_tenant", collection="drawer", tenant=TENANTS[0])
+        docs = tenant.get_collection("drawer")
+        with monkeypatch.context() as patch:
+            patch.setattr("rag_pg.ingest.wait.PATIENCE_SECONDS", 0.1)
+            with pytest.raises(
+                NotReady, match="1 documents wait: this role may not work the queue"
+            ):
+                docs.add({"uri": "a", "content": "Green grass."})
+        added = pool.submit(docs.add, {"uri": "b", "content": "Blue grass."})
+        while not added.done():
+            owner.worker(["drawer"]).drain()
+        assert added.result().added == 1
+        assert sorted(hit.uri for hit in docs.search("grass")) == ["a", "b"]
