@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,12 +19,11 @@ from rag_pg.errors import (
     SchemaMismatch,
 )
 from rag_pg.evaluation.types import EvalRun
+from rag_pg.providers import LEFT_OUT
 from rag_pg.threads import Threads
 from rag_pg.types import Answer, EvalQuery, Hits
 
 BATCH = 100
-# Notes on what a provider left out of that which a run measures (rag_pg.providers.left_out).
-_LEFT_OUT = re.compile("[^:]+ (was skipped: |failed: .+; answered by )", re.S)
 # Questions that fail one after another, at first and after some were answered: what is asked is
 # down, or wrong for all.
 AT_FIRST, IN_A_ROW = 5, 10
@@ -78,7 +76,7 @@ def run_set(
             results.append({"query_id": query.query_id, "error": str(found)})
         else:
             result, remarks = found
-            error = next(filter(_LEFT_OUT.match, remarks), None)
+            error = next(filter(LEFT_OUT.match, remarks), None)
             failed = [] if error is None else [*failed, ProviderError(error)]
             results.append({**result, "query_id": query.query_id, "error": error})
             notes.update(remarks)

@@ -10,10 +10,11 @@ from rag_pg.providers.embedding import embed_documents, embed_queries, embed_que
 from rag_pg.providers.limits import TokenCounter, cost, prompt_budget, token_counter
 from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.registry import Models
-from rag_pg.providers.structured import complete_json, left_out
+from rag_pg.providers.structured import LEFT_OUT, complete_json, left_out
 
 __all__ = [
     "LEAST_ANSWER",
+    "LEFT_OUT",
     "Account",
     "Bounds",
     "LLMReranker",

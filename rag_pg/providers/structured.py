@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,10 @@ def complete_json(
     except ProviderError as exc:
         exc.usage = usage + (exc.usage or Usage())
         raise
+
+
+# A note on what no model answered; an answer's strategy may have failed by it.
+LEFT_OUT = re.compile("[^:]+ (was skipped: |failed: .+; answered by )", re.S)
 
 
 def left_out(what: str, exc: RagError) -> str:

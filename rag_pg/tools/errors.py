@@ -7,6 +7,7 @@ from typing import Any
 
 from rag_pg.errors import (
     DatabaseUnavailable,
+    ProviderAuth,
     ProviderError,
     RagError,
     SchemaMismatch,
@@ -32,7 +33,8 @@ def describe_error(exc: BaseException) -> str:
         return "the database cannot be reached now; try again"
     if isinstance(exc, ProviderError):
         log.warning("%s", exc)
-        return f"a model did not answer ({type(exc).__name__}); try again, or use search"
+        remedy = "the log says why" if isinstance(exc, ProviderAuth) else "try again, or use search"
+        return f"a model did not answer ({type(exc).__name__}); {remedy}"
     if isinstance(exc, SchemaMismatch) and getattr(cause, "sqlstate", None) != CHANGED_VIEW:
         log.warning("%s", exc)
         return "the database does not fit this program; its log says why"

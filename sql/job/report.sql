@@ -35,6 +35,10 @@ DECLARE
                           THEN (rag._require_collection(list_jobs.collection)).collection_id END;
 BEGIN
     PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
+    IF wanted_state NOT IN ('waiting', 'running', 'dead') THEN
+        RAISE EXCEPTION 'unknown state %', quote_literal(wanted_state) USING ERRCODE = 'RG001',
+        HINT = 'use waiting, running or dead';
+    END IF;
     RETURN QUERY
     WITH listed AS MATERIALIZED (
         SELECT l.*, c.name

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
 from http_service import app_over, request, with_service
 
-from rag_pg import Rag
+from rag_pg import ProviderAuth, Rag
 from rag_pg.answer import CALLERS_OPTIONS
 from rag_pg.search import SearchOptions
+from rag_pg.server.http.problem import problem_of
 from rag_pg.server.http.request import answered
 from rag_pg.server.http.shapes import AskBody, SearchBody
 from rag_pg.types import StatementOptions, to_json
@@ -48,6 +50,11 @@ def test_a_search_gives_the_hits_of_the_client(filled: Rag) -> None:
 
 def test_half_a_character_is_answered_by_a_mark() -> None:
     assert answered({"uri": "a\ud800b"}).body == b'{"uri": "a?b"}'
+
+
+def test_a_refused_key_of_a_provider_is_not_asked_for_again() -> None:
+    told = problem_of(ProviderAuth("openai refused the key"))["detail"]
+    assert told == "a model did not answer (ProviderAuth); the log says why"
 
 
 def test_an_answer_comes_whole_or_as_events_with_the_same_text(filled: Rag) -> None:
@@ -89,12 +96,36 @@ def test_documents_are_put_listed_read_and_deleted(rag: Rag) -> None:
         jobs = (await client.get("/jobs", params={"collection": "notes"})).json()
         assert {one["uri"] for one in jobs} == {"a/b c?.md", "z"}
         assert (await client.get(f"/jobs/{jobs[0]['job_id']}")).json()["state"] == "waiting"
-        assert (await client.delete("/documents", params=where)).json() == {"count": 1}
+        several = where | {"uri": ["a/b c?.md", "none", "z"]}
+        assert (await client.delete("/documents", params=several)).json() == {"count": 2}
         assert (await client.delete("/documents", params=where)).json() == {"count": 0}
         gone = await client.get("/documents", params=where)
         assert gone.status_code == 404
 
     with_service(app_over(rag), life)
+
+
+def test_a_model_that_does_not_answer_is_told_in_the_log(
+    rag: Rag, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_PG_OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    chunk = {"uri": "valve", "content": "The valve opens at three bar.", "embedding": [1, 0, 0]}
+    rag.collection("own", model="my-model", dimensions=3).add_chunks([chunk])
+
+    async def ask(client: httpx2.AsyncClient) -> list[Any]:
+        about: dict[str, Any] = {"collection": "own"}
+        found = await client.post("/search", json=about | {"query": "valve"})
+        asked = about | {"question": "When does the valve open?", "strategy": "single"}
+        return [found.json(), (await client.post("/ask", json=asked)).json()]
+
+    settings = replace(rag.settings, llm="openai:x")
+    found, answer = with_service(app_over(Rag(rag.dsn, settings=settings)), ask)
+    assert [hit["uri"] for hit in found["hits"]] == ["valve"] and found["skipped"] == ["vector"]
+    assert "three bar" in answer["text"] and answer["strategy"] == "extractive"
+    skipped = "vector search was skipped: unknown embedding model 'my-model'"
+    told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert [one.startswith(skipped) for one in told] in ([True, True, False], [True, False, True])
+    assert any(one.startswith("single failed: cannot reach openai") for one in told)
 
 
 def test_files_are_uploaded_and_their_originals_read(rag: Rag) -> None:
@@ -195,7 +226,16 @@ def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
          "application/json"}}, 400, "UTF-8"),
         ("GET", "/jobs/9223372036854775807", {}, 404, "job"),
         ("GET", "/eval/runs/1", {}, 404, "run 1"),
-        ("POST", "/search", {"content": b" " * 2_000_001}, 413, "2000000 bytes"),
+        ("GET", "/eval/runs/1/results", {}, 404, "run 1"),
+        ("GET", "/jobs?state=zzz", {}, 400, "unknown state 'zzz'; use waiting, running or dead"),
+        ("PUT", "/documents?collection=animals&uri=caf%e9", {"json": {"content": "x"}}, 400,
+         "no UTF-8; percent-encode UTF-8"),
+        ("POST", "/v1/vector_stores/%ff/search", {"json": {"query": "x"}}, 400, "no UTF-8"),
+        ("POST", "/search", {}, 422, "#: the body is no JSON object"),
+        ("POST", "/uploads", {"data": {"collection": "animals", "files": "a.md"}}, 422,
+         "#/files/0: send a file: -F files=@NAME"),
+        ("POST", "/v1/rerank", {"json": {"query": "", "documents": ["a"]}}, 422, "#/query"),
+        ("POST", "/search", {"content": b" " * 2_000_001}, 413, "2000000 bytes; see --max-body"),
         ("POST", "/search", {"json": {}, "headers": {"host": "evil.example.com"}}, 421,
          "evil.example.com"),
         ("POST", "/search", {"json": {}, "headers": {"origin": "https://evil.example.com"}}, 403,

@@ -282,6 +282,37 @@ def test_beyond_its_limits_a_key_is_told_when_to_come_again(
     assert used["revoked"].requests == 0
 
 
+def test_every_route_is_open_to_a_key_of_its_scope_alone(
+    app: Any, notes: tuple[Rag, dict[str, str]]
+) -> None:
+    of_scopes = {
+        scope: notes[0].database.make_service_key(
+            f"only-{scope}", role_name=None, scopes=[scope], settings={}, limits={}
+        )
+        for scope in ("read", "ask", "write", "operate")
+    }
+
+    async def ask(client: httpx2.AsyncClient) -> dict[tuple[str, str], set[str]]:
+        admitted: dict[tuple[str, str], set[str]] = {}
+        for path, methods in app.openapi()["paths"].items():
+            for method in methods:
+                of_call = admitted.setdefault((method, path), set())
+                for scope, secret in of_scopes.items():
+                    address = re.sub(r"{\w+}", "1", path)
+                    found = await client.request(method, address, headers=bearer(secret))
+                    if "this key may not" not in found.text:
+                        of_call.add(scope)
+        return admitted
+
+    admitted = with_service(app, ask)
+    everybody = set(of_scopes)
+    known = [{"read", "ask"}, {"ask"}, {"write"}, {"operate"}, everybody]
+    assert not {call: scopes for call, scopes in admitted.items() if scopes not in known}
+    assert admitted["put", "/documents"] == admitted["post", "/uploads"] == {"write"}
+    assert admitted["post", "/collections"] == {"operate"}
+    assert len([scopes for scopes in admitted.values() if scopes == everybody]) == 2  # health
+
+
 def test_a_minute_has_limits_too(app: Any, keys: dict[str, str]) -> None:
     async def ask(client: httpx2.AsyncClient) -> list[httpx2.Response]:
         named = ("never", "silent", "broke")
@@ -344,7 +375,9 @@ def test_a_key_with_a_tenants_role_sees_nothing_of_other_tenants(
 
 
 OWN = {"collection": "docs-b", "uri": f"{canary('b')}-0"}
-PASSING = r'"(?:\w*seconds|\w+_at|(?:trace_)?id|created|lag|bytes)": ?[^,}]*'  # which differs anyway
+PASSING = (
+    r'"(?:\w*seconds|\w+_at|(?:trace_)?id|created|lag|bytes)": ?[^,}]*'  # which differs anyway
+)
 IN_COMMON = {"collection": SHARED, "uri": f"b/{canary('b')}-0"}
 
 

@@ -106,7 +106,9 @@ class EvalRuns(OfRag):
         return find_run(self._rag.database, run_id)
 
     def results(self, run_id: int, *, k: int = 10) -> builtins.list[ResultRow]:
-        """What each question got: its hits, of which k are judged, its answer, its error."""
+        """What each question got: its hits, of which k are judged, its answer, its error. Raises:
+        NotFound."""
+        self.get(run_id)
         return self._rag.database.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
 
     def metrics(self, run_id: int, *, k: int = 10) -> builtins.list[EvalMetric]:

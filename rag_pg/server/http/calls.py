@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from functools import partial, reduce
 from operator import attrgetter
+from types import GenericAlias
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from fastapi import APIRouter, Path, Query
@@ -79,9 +80,9 @@ def _add(route: str, call: str, **options: Any) -> None:
     fields: dict[str, Any] = {"collection": (str, ...)} if root == "docs" else {}
     several = ""
     for one in [*inspect.signature(target).parameters.values()][1:]:
-        if one.kind is one.VAR_POSITIONAL:  # of which a request names one
+        if one.kind is one.VAR_POSITIONAL:  # a request repeats the parameter
             several = one.name.removesuffix("s")
-            fields[several] = (kinds[one.name], ...)
+            fields[several] = (GenericAlias(list, kinds[one.name]), ...)
         elif one.kind is one.VAR_KEYWORD:
             fields |= options_of(*get_args(kinds[one.name]))
         elif one.name not in (*without, *in_path):
@@ -101,7 +102,7 @@ def _add(route: str, call: str, **options: Any) -> None:
             if root == "docs"
             else asked.rag
         )
-        positional = [values.pop(several)] if several else []
+        positional = values.pop(several) if several else []
         found = await asked.until_gone(attrgetter(name)(owner)(*positional, **values))
         return answered(Count(count=found) if result is int else found)
 

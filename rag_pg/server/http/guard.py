@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Collection
+from urllib.parse import unquote_to_bytes
 
 from sse_starlette.sse import SendTimeoutError
 from starlette.datastructures import Headers, MutableHeaders
@@ -76,6 +77,7 @@ class Guard:
             async with asyncio.timeout(self._options.timeout) as clock:
                 try:
                     self._check_caller(Headers(scope=scope))
+                    _check_address(scope)
                     if self._options.keys and scope["path"] not in self._open_paths:
                         told = Headers(scope=scope).getlist("authorization")
                         state["key"] = await find_key(self._service.rag, told)
@@ -122,8 +124,10 @@ class Guard:
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
         """Return `receive` that gives no more than a body may have. Raises: HTTPException."""
-        most = self._max_upload if scope["path"] == UPLOADS else self._options.max_body
-        refused = HTTPException(413, f"the body has more than {most} bytes")
+        most, setting = self._options.max_body, "--max-body"
+        if scope["path"] == UPLOADS:
+            most, setting = self._max_upload, "RAG_PG_MAX_FILE_BYTES"
+        refused = HTTPException(413, f"the body has more than {most} bytes; see {setting}")
         told = Headers(scope=scope).get("content-length", "0")
         if not told.isdecimal() or int(told) > most:
             raise refused
@@ -138,3 +142,12 @@ class Guard:
             return message
 
         return counted
+
+
+def _check_address(scope: Scope) -> None:
+    """Raises: HTTPException: names that are no UTF-8 would all be read as one."""
+    try:
+        unquote_to_bytes(scope.get("raw_path", b"") + b"?" + scope["query_string"]).decode()
+    except UnicodeDecodeError as exc:
+        told = "the address is no UTF-8; percent-encode UTF-8, as %C3%A9 for é"
+        raise HTTPException(400, told) from exc

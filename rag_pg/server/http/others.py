@@ -89,7 +89,7 @@ class RerankText(BaseModel):
 
 
 class RerankBody(BaseModel):
-    query: str
+    query: str = Field(min_length=1)
     documents: list[str | RerankText] = Field(min_length=1, max_length=MOST_DOCUMENTS)
     top_n: int | None = Field(None, ge=1)
     return_documents: bool | None = None

@@ -48,6 +48,7 @@ REMEDIES = {  # of what the framework tells without one
     "Not Found": "Not Found: there is no such path; /openapi.json lists them",
     "Method Not Allowed": "Method Not Allowed: the header Allow names the methods of this path",
     "There was an error parsing the body": "the body cannot be read; send JSON in UTF-8",
+    "Value error, Expected UploadFile, received: <class 'str'>": "send a file: -F files=@NAME",
 }
 NO_OBJECT = "the body is no JSON object; send one, with the header content-type: application/json"
 HEADERS = {
@@ -86,7 +87,9 @@ def problem_of(exc: Exception) -> dict[str, Any]:
         faults = [
             {
                 "pointer": "/".join(["#", *map(str, one["loc"][1:])]),
-                "detail": NO_OBJECT if one["type"] == "model_attributes_type" else one["msg"],
+                "detail": NO_OBJECT
+                if one["loc"] == ("body",)
+                else REMEDIES.get(one["msg"], one["msg"]),
             }
             for one in exc.errors()[:SHOWN]
         ]

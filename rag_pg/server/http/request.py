@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, TypeVar
@@ -21,6 +21,7 @@ from starlette.responses import Response
 
 from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.providers import LEFT_OUT
 from rag_pg.server.http.keys import Key
 from rag_pg.server.http.problem import CLIENT_GONE
 from rag_pg.server.http.service import Service
@@ -45,7 +46,9 @@ class Call:
     async def search(self, collection: str, query: str, **options: Any) -> Hits:
         """Return what a collection has, unless the client goes away."""
         docs = await self.rag.get_collection(collection)
-        return await self.until_gone(docs.search(query, **options))
+        hits = await self.until_gone(docs.search(query, **options))
+        warn_of_models(hits.notes)
+        return hits
 
     async def until_gone(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what is awaited, or end it when the client goes away."""
@@ -89,6 +92,8 @@ class Call:
             stream = docs.stream(question, **options)
             try:
                 async for event in stream:
+                    if event.answer is not None:
+                        warn_of_models(event.answer.notes)
                     yield event
             finally:
                 stream.cancel()
@@ -129,6 +134,12 @@ def needs(scope: str) -> Any:
             call.key.check_scope(scope)
 
     return Depends(check)
+
+
+def warn_of_models(notes: Sequence[str]) -> None:
+    """Log that a model did not answer, where something else did."""
+    for note in filter(LEFT_OUT.match, notes):
+        log.warning("%s", note)
 
 
 async def last_answer(events: AsyncIterator[Event]) -> Answer:

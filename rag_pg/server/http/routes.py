@@ -38,8 +38,8 @@ from rag_pg.version import __version__
 
 routes = APIRouter(responses=PROBLEMS)
 searching = APIRouter(tags=["search"], dependencies=[needs("read")])
-storing = APIRouter(tags=["documents"], dependencies=[needs("read")])
-WRITES = [needs("write")]
+storing = APIRouter(tags=["documents"])
+READS, WRITES = [needs("read")], [needs("write")]
 PAGE_LIMIT = 1000
 # What a browser shows without running anything of it; all else is downloaded.
 SHOWN = frozenset(
@@ -121,7 +121,7 @@ def _failed(exc: Exception) -> bytes:
     return event(problem_of(exc), "error")
 
 
-@storing.get("/collections", response_model=list[CollectionRow])
+@storing.get("/collections", response_model=list[CollectionRow], dependencies=READS)
 async def list_collections(call: Asked) -> Response:
     """Every collection's settings and counts, by name."""
     stats = {one.collection: one for one in await call.rag.admin.stats()}
@@ -141,7 +141,7 @@ async def create_collection(call: Asked, body: CollectionBody) -> Response:
     return answered(made.info, 201)
 
 
-@storing.get("/documents", response_model=DocumentPage | DocumentRow)
+@storing.get("/documents", response_model=DocumentPage | DocumentRow, dependencies=READS)
 async def documents(
     call: Asked,
     collection: str,
@@ -179,7 +179,7 @@ async def put_document(
     return answered(report)
 
 
-@storing.get("/documents/original", response_class=Response, responses=FILE)
+@storing.get("/documents/original", response_class=Response, responses=FILE, dependencies=READS)
 async def original(call: Asked, collection: str, uri: str) -> Response:
     """The file that a document was made from, where it is kept."""
     found = await (await call.rag.get_collection(collection)).original(uri)
