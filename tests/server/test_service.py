@@ -234,6 +234,8 @@ def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
         ("POST", "/search", {}, 422, "#: the body is no JSON object"),
         ("POST", "/uploads", {"data": {"collection": "animals", "files": "a.md"}}, 422,
          "#/files/0: send a file: -F files=@NAME"),
+        ("POST", "/uploads", {"data": {"collection": "animals", "metdata": "{}"}, "files": {"files":
+         ("a.md", b"x")}}, 400, "unknown field 'metdata'; use collection, files, keep_original"),
         ("POST", "/v1/rerank", {"json": {"query": "", "documents": ["a"]}}, 422, "#/query"),
         ("POST", "/search", {"content": b" " * 2_000_001}, 413, "2000000 bytes; see --max-body"),
         ("POST", "/search", {"json": {}, "headers": {"host": "evil.example.com"}}, 421,

@@ -205,6 +205,9 @@ async def upload(
     wait: Annotated[bool, Form()] = False,
 ) -> Response:
     """Store files: the suffix of a name tells its type, uri_prefix and the name are its uri."""
+    known = {"collection", "files", "uri_prefix", "metadata", "keep_original", "wait"}
+    if unknown := sorted({*await call.request.form()} - known):
+        raise InvalidInput(f"unknown field {unknown[0]!r:.80}; use {', '.join(sorted(known))}")
     docs = await call.rag.get_collection(collection)
     fields = parsed("metadata", metadata)
     if not isinstance(fields, dict):
