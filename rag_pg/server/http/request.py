@@ -46,7 +46,7 @@ class Call:
     async def search(self, collection: str, query: str, **options: Any) -> Hits:
         """Return what a collection has, unless the client goes away."""
         docs = await self.rag.get_collection(collection)
-        hits = await self.until_gone(docs.search(query, **options))
+        hits: Hits = await self.until_gone(docs.search(query, **options))
         warn_of_models(hits.notes)
         return hits
 
