@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -80,6 +81,13 @@ if COORDINATOR:  # what tests on a database with schema rag does so on a node of
         dsn = scaled_out(rag_databases)
         yield dsn
         rag_databases.drop(dsn)
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[logging.LogRecord]]:
+    """What this package has logged. `caplog.records` has what other threads of the process log too:
+    a pool of an earlier test that finds its database gone."""
+    return lambda: [one for one in caplog.records if one.name.partition(".")[0] == "rag_pg"]
 
 
 @pytest.fixture(scope="session")

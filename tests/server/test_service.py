@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_documents_are_put_listed_read_and_deleted(rag: Rag) -> None:
 
 
 def test_a_model_that_does_not_answer_is_told_in_the_log(
-    rag: Rag, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    rag: Rag, logged: Callable[[], list[logging.LogRecord]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAG_PG_OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     chunk = {"uri": "valve", "content": "The valve opens at three bar.", "embedding": [1, 0, 0]}
@@ -123,7 +124,7 @@ def test_a_model_that_does_not_answer_is_told_in_the_log(
     assert [hit["uri"] for hit in found["hits"]] == ["valve"] and found["skipped"] == ["vector"]
     assert "three bar" in answer["text"] and answer["strategy"] == "extractive"
     skipped = "vector search was skipped: unknown embedding model 'my-model'"
-    told = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    told = [one.getMessage() for one in logged() if one.levelname == "WARNING"]
     assert [one.startswith(skipped) for one in told] in ([True, True, False], [True, False, True])
     assert any(one.startswith("single failed: cannot reach openai") for one in told)
 

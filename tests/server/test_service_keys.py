@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from rag_pg import Rag, RagError, Settings
 from rag_pg.cli.app import app as app_of_commands
 from rag_pg.db import name_of
+from rag_pg.server.http.guard import ACCESS
 from rag_pg.types import ModelUsage, Usage
 
 SECRET = "The other tenant's pump runs at nine bar."
@@ -549,8 +550,11 @@ def test_keys_are_made_listed_and_revoked_by_the_command_line(
     run("make", "x", "--setting", "app.tenant", exit_code=1)
 
 
-def test_the_log_names_a_key_by_its_name(app: Any, keys: dict[str, str], caplog: Any) -> None:
+def test_the_log_names_a_key_by_its_name(
+    app: Any, keys: dict[str, str], caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level("INFO", logger="rag_pg.access")
+    monkeypatch.setattr(ACCESS, "propagate", True)
     with_service(app, lambda client: client.get("/collections", headers=bearer(keys["owner"])))
     assert '"key": "owner"' in caplog.text and BASE not in caplog.text
     assert keys["owner"] not in caplog.text
