@@ -172,9 +172,9 @@ def test_files_are_uploaded_and_their_originals_read(rag: Rag) -> None:
     ("method", "path", "allow"),
     [
         ("PATCH", "/search", "POST"),
-        ("POST", "/documents", "DELETE, GET, PUT"),
-        ("DELETE", "/jobs/7", "GET"),
-        ("POST", "/jobs/7", "GET"),
+        ("POST", "/documents", "DELETE, GET, HEAD, PUT"),
+        ("DELETE", "/jobs/7", "GET, HEAD"),
+        ("POST", "/jobs/7", "GET, HEAD"),
         ("GET", "/v1/vector_stores/animals/search", "POST"),
         ("POST", "/", "GET, HEAD"),
         ("POST", "/app.js", "GET, HEAD"),
@@ -186,6 +186,13 @@ def test_a_method_that_a_path_has_not_is_told_which_it_has(
     found = request(app_over(filled), method, path)
     assert found.status_code == found.json()["status"] == 405
     assert ", ".join(sorted(found.headers["allow"].split(", "))) == allow
+
+
+@pytest.mark.parametrize("path", ["/health", "/app.js", "/collections", "/nowhere", "/search"])
+def test_head_is_get_without_its_body(filled: Rag, path: str) -> None:
+    head, got = (request(app_over(filled), method, path) for method in ("HEAD", "GET"))
+    assert head.status_code == got.status_code and head.content == b"" != got.content
+    assert head.headers["content-type"] == got.headers["content-type"]
 
 
 def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
@@ -330,7 +337,7 @@ def test_every_route_answers_head_and_options(filled: Rag) -> None:
         }
 
     told = with_service(app, ask)
-    assert len(told) > 150 and set(told.values()) <= {200, 404, 405, 406}
+    assert len(told) > 150 and set(told.values()) <= {200, 400, 404, 405, 406, 422}
 
 
 @pytest.mark.parametrize("kind", ["files", "fields", "deep", "deeper", "long number", "null"])

@@ -80,6 +80,9 @@ def client(url: str, model: FakeOpenAI) -> Iterator[OpenAI]:
 
 def test_the_openai_client_chats_whole_and_streamed(client: OpenAI, model: FakeOpenAI) -> None:
     assert [one.id for one in client.models.list()] == ["rag:notes"]
+    assert client.models.retrieve("rag:notes:single").id == "rag:notes:single"
+    with pytest.raises(NotFoundError, match="'nothing'"):
+        client.models.retrieve("rag:nothing")
     said = "The valve opens at three bar [1]."
     model.answers.extend([said] * 99)  # several calls each: a follow-up is made to stand alone
     whole = client.chat.completions.create(model="rag:notes:single", messages=ASKED)

@@ -402,7 +402,7 @@ def calls_of(app: Any, named: dict[str, str]) -> list[tuple[str, str, str, dict[
         "/web_search": query,
     }
     values = named | {
-        "chunk_ids": named["chunk"], "job_id": named["job"], "run_id": "987654321",
+        "model": one, "chunk_ids": named["chunk"], "job_id": named["job"], "run_id": "987654321",
         "run_a": "987654321", "run_b": "987654321", "set_name": named["set"], "old": "1",
         "new": "2", "field": "owner", "uri_prefix": named["uri"][:6], "metric": "mrr",
     }  # fmt: skip

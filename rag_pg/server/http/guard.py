@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
 from rag_pg.server.http.keys import find_key
+from rag_pg.server.http.mcp import PATH
 from rag_pg.server.http.problem import response_of
 from rag_pg.server.http.service import Service
 from rag_pg.server.mcp import LOCAL
@@ -57,6 +58,9 @@ class Guard:
             await self._app(scope, receive, send)
             return
         began, request_id, status = time.perf_counter(), uuid.uuid4().hex, 0
+        method = scope["method"]
+        if method == "HEAD" and scope["path"] != PATH:  # a GET of which is a stream without an end
+            scope = dict(scope, method="GET")
         state = scope.setdefault("state", {})
 
         async def seen(message: Message) -> None:
@@ -71,6 +75,8 @@ class Guard:
                     headers.setdefault(name, value)
                 is_open = scope["path"] in self._open_paths
                 headers.setdefault("Cache-Control", "no-cache" if is_open else "no-store")
+            elif method == "HEAD":
+                message = dict(message, body=b"")
             await send(message)
 
         try:
@@ -104,7 +110,7 @@ class Guard:
                 "at": time.time(),
                 "request_id": request_id,
                 "key": state["key"].name if "key" in state else None,
-                "method": scope["method"],
+                "method": method,
                 "path": path,
                 "status": status,
                 "seconds": round(seconds, 4),

@@ -92,9 +92,19 @@ class StoreSearchBody(BaseModel):
 @routes.get("/models", response_model=dict[str, Any])
 async def list_models(call: Asked) -> Response:
     """Every collection as a model."""
-    names = [PREFIX + one.name for one in await call.rag.collections()]
-    data = [{"id": n, "object": "model", "created": 0, "owned_by": "rag_pg"} for n in names]
+    data = [_shown(PREFIX + one.name) for one in await call.rag.collections()]
     return answered({"object": "list", "data": data})
+
+
+@routes.get("/models/{model}", response_model=dict[str, Any])
+async def get_model(call: Asked, model: str) -> Response:
+    """A collection as a model, if there is one."""
+    await _model(call, model)
+    return answered(_shown(model))
+
+
+def _shown(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": 0, "owned_by": "rag_pg"}
 
 
 @routes.post("/chat/completions", response_model=dict[str, Any], dependencies=[needs("ask")])

@@ -117,7 +117,8 @@ async def _on_error(request: Request, exc: Exception) -> Response:
         path = getattr(request.scope.get("route"), "path_format", request.url.path)
         known = paths.get(request.url.path) or paths.get(path) or {}
         if known:
-            response.headers["Allow"] = ", ".join(sorted(method.upper() for method in known))
+            methods = {method.upper() for method in known} | ({"HEAD"} if "get" in known else set())
+            response.headers["Allow"] = ", ".join(sorted(methods))
     return response
 
 
