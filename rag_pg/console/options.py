@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -173,7 +174,8 @@ def open_collection(rag: Rag, name: str) -> Collection:
         if rag.collections():
             raise
         raise NotFound(
-            f"there is no collection {name!r}; add documents with: rag-pg add PATH"
+            f"there is no collection {name!r}; add documents with:"
+            f" rag-pg add PATH --collection {shlex.quote(name)}"
         ) from exc
 
 

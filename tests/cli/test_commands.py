@@ -220,6 +220,11 @@ def test_a_misspelt_collection_is_named_with_those_there_are(
     assert run("status", "--json").stdout.count("\n") == 1
 
 
+def test_where_nothing_is_stored_a_command_says_how_to_add_to_what_it_named(rag: Rag) -> None:
+    with pytest.raises(NotFound, match="add PATH --collection 'my notes'$"):
+        open_collection(rag, "my notes")
+
+
 def test_arguments_are_checked_before_a_model_is_opened(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
