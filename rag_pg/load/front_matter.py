@@ -1,4 +1,4 @@
-"""The YAML block at the top of a Markdown file:
+"""The YAML or TOML block at the top of a Markdown file:
 its title, and the metadata that filters can use."""
 
 from __future__ import annotations
@@ -7,11 +7,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, time
+from typing import Any
 
 from rag_pg.text import clean_text
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LENGTH = 64_000  # characters; a longer block is not looked for
 
 Scalar = str | int | float | bool
@@ -32,20 +34,19 @@ def split_front_matter(text: str) -> FrontMatter:
 
     Kept as metadata are strings, numbers, booleans, dates (as ISO 8601 text) and lists of these;
     nested values, and text that PostgreSQL cannot store, are left out, which a note says. A block
-    that is no YAML mapping is not front matter: it stays; one that is no YAML has a note.
+    that is no YAML mapping (between lines of ---) or TOML (+++) is not front matter: it stays; one
+    that is no YAML or TOML has a note.
     """
-    block = _BLOCK.match(text[:_LENGTH])
+    head = text[:_LENGTH]
+    block, kind = (_TOML.match(head), "TOML") if head[:1] == "+" else (_BLOCK.match(head), "YAML")
     if block is None:
         return FrontMatter(body=text)
-    import yaml  # not before there is a block to read
-
     try:
-        values = yaml.safe_load(block[1])
-        texts = yaml.load(block[1], yaml.BaseLoader)
+        values, texts = _toml(block[1]) if kind == "TOML" else _yaml(block[1])
     except Exception as exc:  # PyYAML lets ValueError, KeyError, RecursionError and others through
         problem = " ".join(str(getattr(exc, "problem", None) or exc).split())
         return FrontMatter(
-            body=text, notes=[f"the front matter is no YAML and stays text: {problem}"]
+            body=text, notes=[f"the front matter is no {kind} and stays text: {problem}"]
         )
     if values is None:
         return FrontMatter(body=text[block.end() :])
@@ -71,6 +72,20 @@ def split_front_matter(text: str) -> FrontMatter:
     )
 
 
+def _yaml(block: str) -> tuple[Any, Any]:
+    """The values of a block, and the same as they are written."""
+    import yaml  # not before there is a block to read
+
+    return yaml.safe_load(block), yaml.load(block, yaml.BaseLoader)
+
+
+def _toml(block: str) -> tuple[Any, Any]:
+    import tomllib
+
+    values = tomllib.loads(block)
+    return values, values
+
+
 def _kept(value: object) -> Scalar | list[Scalar] | None:
     if isinstance(value, list):
         items = [_scalar(item) for item in value]
@@ -80,7 +95,7 @@ def _kept(value: object) -> Scalar | list[Scalar] | None:
 
 
 def _scalar(value: object) -> Scalar | None:
-    if isinstance(value, date):  # and datetime
+    if isinstance(value, (date, time)):  # and datetime
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):  # JSON has no such numbers
         return None

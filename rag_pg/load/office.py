@@ -7,8 +7,10 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from rag_pg.errors import UnsupportedFile
@@ -20,9 +22,11 @@ from rag_pg.load.word import read_docx
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
 
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell [^<>]*?ref="(\$?[A-Z]{1,3}\$?\d+:\$?[A-Z]{1,3}\$?\d+)"')
+_TAG = re.compile(rb"<(?:\w+:)?(row|col|mergeCell|autoFilter|filterColumn)\b([^<>]*)>")
+_ATTRIBUTE = re.compile(r"""(\w+)=["']([^"']*)""")
+_YES = ("1", "true")
+_ROWS = 1_048_576  # of a sheet
 _PIECE = 1_000_000  # bytes
-_LONGEST_REFERENCE = 100  # bytes
 _FORMATS = "{http://schemas.openxmlformats.org/"
 _DIAGRAM = _FORMATS + "drawingml/2006/diagram}"
 _DRAWING = _FORMATS + "drawingml/2006/main}"
@@ -100,8 +104,11 @@ def _pptx(file: io.BytesIO) -> Office:
     from pptx import Presentation
 
     presentation = Presentation(file)
-    slides = []
+    slides, left_out = [], Counter[str]()
     for number, slide in enumerate(presentation.slides, 1):
+        if slide._element.get("show") in ("0", "false"):
+            left_out["slide"] += 1
+            continue
         title = slide.shapes.title
         heading = _line(title.text_frame.text) if title is not None else ""
         parts = [f"# Slide {number}" + (f": {heading}" if heading else "")]
@@ -111,11 +118,15 @@ def _pptx(file: io.BytesIO) -> Office:
             parts.append(f"Notes: {notes}")
         if heading or len(parts) > 1:
             slides.append("\n\n".join(parts))
-    return _described("\n\n".join(slides), presentation.core_properties)
+    return replace(
+        _described("\n\n".join(slides), presentation.core_properties), notes=_hidden(left_out)
+    )
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
     for shape in shapes:
+        if shape._element._nvXxPr.cNvPr.get("hidden") in _YES:
+            continue
         if hasattr(shape, "shapes"):  # a group
             yield from _shapes(shape.shapes)
         elif shape.has_text_frame and (text := shape.text_frame.text.strip()):
@@ -123,9 +134,21 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
         elif getattr(shape, "has_chart", False):
             yield _chart(shape.chart)
         elif getattr(shape, "has_table", False):
-            yield rows_as_table([[cell.text for cell in row.cells] for row in shape.table.rows])
+            yield _slide_table(shape.table)
         else:
             yield _diagram(shape)
+
+
+def _slide_table(table: Any) -> str:
+    """A table in which each cell says what is merged into it."""
+    rows = [[cell.text for cell in row.cells] for row in table.rows]
+    for n, row in enumerate(table.rows):
+        for m, cell in enumerate(row.cells):
+            if cell.is_merge_origin:
+                for line in rows[n : n + cell.span_height]:
+                    line[m : m + cell.span_width] = [cell.text] * cell.span_width
+    labels = table.first_col and not table.first_row
+    return rows_as_table(rows, head=False if labels else None)
 
 
 def _diagram(shape: Any) -> str:
@@ -158,7 +181,7 @@ def _chart(chart: Any) -> str:
         for n in range(count):
             cells = (_cell(v[n]) if n < len(v) else "" for v in values)
             rows.append([labels[n] if n < len(labels) else str(n + 1), *cells])
-        tables.append(rows_as_table(rows))
+        tables.append(rows_as_table(rows, head=True))
     return "\n\n".join(filter(None, tables))
 
 
@@ -167,34 +190,88 @@ def _xlsx(file: io.BytesIO) -> Office:
 
     workbook = load_workbook(file, read_only=True, data_only=True)
     try:
-        sheets = [
-            (
-                f"Sheet {n}: {_line(sheet.title)}",
-                rows_as_list(merged(sheet.iter_rows(values_only=True), _spans(file, sheet))),
-            )
-            for n, sheet in enumerate(workbook.worksheets, 1)
-        ]
-        return _described(
-            "\n\n".join(f"# {name}\n\n{rows}" for name, rows in sheets if rows),
-            workbook.properties,
+        sheets, left_out = [], Counter[str]()
+        for n, sheet in enumerate(workbook.worksheets, 1):
+            if sheet.sheet_state != "visible":
+                left_out["sheet"] += 1
+                continue
+            about = _about(file, sheet)
+            left_out += {"row": len(about.rows), "column": len(about.columns)}
+            rows = merged(sheet.iter_rows(values_only=True), about.spans, about.rows)
+            if text := rows_as_list(_without(row, about.columns) for row in rows):
+                sheets.append(f"# Sheet {n}: {_line(sheet.title)}\n\n{text}")
+        return replace(
+            _described("\n\n".join(sheets), workbook.properties), notes=_hidden(left_out)
         )
     finally:
         workbook.close()
 
 
-def _spans(file: io.BytesIO, sheet: Any) -> Iterator[Span]:
-    """Yield the merged cells of a sheet, which its reader, row by row, does not know."""
-    from openpyxl.utils import range_boundaries
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _About:
+    """What the reader of a sheet, row by row, does not know: merged cells, hidden rows (from 1) and
+    columns (from 0)."""
 
-    found: dict[str, None] = {}
-    before = b""
-    with zipfile.ZipFile(file) as archive, archive.open(sheet._worksheet_path) as member:
+    spans: Sequence[Span]
+    rows: Set[int]
+    columns: Set[int]
+
+
+def _about(file: io.BytesIO, sheet: Any) -> _About:
+    """Rows that a filter leaves out or an outline folds are not hidden: a button opens them."""
+    from openpyxl.packaging.relationship import get_dependents, get_rels_path
+    from openpyxl.utils import range_boundaries
+    from openpyxl.worksheet.table import Table
+
+    spans, rows, columns, filtered = dict[Span, None](), set[int](), set[int](), list[Span]()
+    with zipfile.ZipFile(file) as archive:
+        path = sheet._worksheet_path
+        linked = get_rels_path(path)
+        known = get_dependents(archive, linked) if linked in archive.namelist() else None
+        tables = [] if known is None else [one.target for one in known.find(Table._rel_type)]
+        number = 0
+        for tag, about in chain.from_iterable(_tags(archive, part) for part in (path, *tables)):
+            if "ref" in about:
+                left, top, right, bottom = range_boundaries(about["ref"])
+                span = Span(top or 1, bottom or _ROWS, left - 1, right - 1)
+            if tag == "mergeCell":
+                spans[span] = None
+            elif tag == "filterColumn":  # it stands in its autoFilter
+                filtered.append(span)
+            elif tag == "row":
+                number = int(about.get("r", number + 1))
+                if _is_hidden(about):
+                    rows.add(number)
+            elif tag == "col" and _is_hidden(about):
+                columns.update(range(int(about["min"]) - 1, int(about["max"])))
+    for span in filtered:
+        rows.difference_update(range(span.first + 1, span.last + 1))
+    return _About(spans=[*spans], rows=rows, columns=columns)
+
+
+def _tags(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the tags of a sheet or table that `_TAG` knows, and their attributes."""
+    rest = b""
+    with archive.open(name) as member:
         while piece := member.read(_PIECE):
-            found |= dict.fromkeys(one.decode() for one in _MERGED.findall(before + piece))
-            before = piece[-_LONGEST_REFERENCE:]
-    for reference in found:
-        left, top, right, bottom = range_boundaries(reference)
-        yield Span(top, bottom, left - 1, right - 1)
+            whole, end, rest = (rest + piece).rpartition(b">")
+            for tag, about in _TAG.findall(whole + end):
+                found = _ATTRIBUTE.findall(about.decode())
+                yield tag.decode(), dict(found)
+
+
+def _is_hidden(about: Mapping[str, str]) -> bool:
+    return about.get("hidden") in _YES and about.get("outlineLevel", "0") == "0"
+
+
+def _without(row: Sequence[object], columns: Set[int]) -> Sequence[object]:
+    return [cell for n, cell in enumerate(row) if n not in columns] if columns else row
+
+
+def _hidden(counts: Mapping[str, int]) -> Sequence[str]:
+    """What is told of hidden parts of a file, by what they are called."""
+    parts = [f"{n:,} {name}{'s' * (n > 1)}" for name, n in counts.items() if n]
+    return (f"left out, as hidden: {', '.join(parts)}",) if parts else ()
 
 
 def _package(read: Callable[[zipfile.ZipFile], tuple[str, str, str, int]]) -> _Reader:

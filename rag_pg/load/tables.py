@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -11,12 +11,14 @@ from typing import NamedTuple
 from rag_pg.load.records import table_rows
 
 _YEAR = re.compile("(?:19|20)[0-9][0-9]")
+_DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?(?:[ T].*)?|\d\d?([./-])\d\d?\1(?:\d\d){1,2}")
 
 
 def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     """Return the rows of a sheet as a list: each says its columns' names, from the first row that
-    has any, so that a row can be understood without the others. Rows of one text above a row of
-    several are what the sheet is called: lines above the list."""
+    has any, so that a row can be understood without the others; where that is one of data, rows
+    are without names. Rows of one text above a row of several are what the sheet is called: lines
+    above the list."""
     every = ([_cell(value) for value in row] for row in rows)
     filled: Iterator[list[str]] = filter(any, every)
     above: list[list[str]] = []
@@ -24,8 +26,12 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     for cells in filled:
         above.append(cells)
         if sum(map(bool, cells)) > 1:
-            if not any(map(_is_value, cells)):
+            below = next(filled, [])
+            filled = chain([below] if below else (), filled)
+            if not is_data(cells, below):
                 names = cells
+            elif len(above) == 1:
+                names, filled = [], chain([cells], filled)
             break
     if names is None:  # one column, or a head of one name
         names, *rest = above or [[]]
@@ -49,14 +55,17 @@ class Span(NamedTuple):
     right: int
 
 
-def merged(rows: Iterable[Sequence[object]], spans: Iterable[Span]) -> Iterator[Sequence[object]]:
+def merged(
+    rows: Iterable[Sequence[object]], spans: Iterable[Span], hidden: Container[int] = ()
+) -> Iterator[Sequence[object]]:
     """Yield rows whose cells say what was merged into them from above. The lines of a head, as far
-    down as its merged cells, or one below those over several columns, are one row."""
+    down as its merged cells, or one below those over several columns, are one row. hidden: the
+    numbers of rows, from 1, that are left out."""
     begin: dict[int, list[Span]] = {}
     for span in spans:
         begin.setdefault(span.first, []).append(span)
     if not begin:
-        yield from rows
+        yield from (row for number, row in enumerate(rows, 1) if number not in hidden)
         return
     down: dict[int, tuple[int, object]] = {}  # column: the last row that a cell comes down to
     head: list[list[object]] = []
@@ -71,6 +80,8 @@ def merged(rows: Iterable[Sequence[object]], spans: Iterable[Span]) -> Iterator[
                 del down[column]
             elif column < len(cells) and cells[column] is None:
                 cells[column] = value
+        if number in hidden:
+            continue
         texts = [cell for cell in cells if cell is not None]
         is_head = all(isinstance(cell, str) for cell in texts)
         if end is None and is_head and len(texts) > 1:
@@ -95,17 +106,41 @@ def _one(lines: Sequence[Sequence[object]]) -> Iterator[Sequence[object]]:
         yield [" ".join(map(str, dict.fromkeys(filter(None, column)))) for column in columns]
 
 
-def _is_value(cell: str) -> bool:
-    """Whether a cell holds a number or a date, as the names of columns do not, but for years."""
-    has_digit = any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
-    return has_digit and not _YEAR.fullmatch(cell)
+def is_data(first: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether the first row of a table is no head: its first cell is a label with a colon, or it
+    has numbers, dates or addresses and each of its cells is of the kind of the one below. Years
+    above other numbers are names, and so is what stands beside an empty corner."""
+    pairs = [pair for pair in zip_longest(first, below, fillvalue="") if any(pair)]
+    if not below or not pairs[0][0]:
+        return False
+    if pairs[0][0].endswith(":"):
+        return True
+    values = [pair for pair in pairs if all(pair) and _kind(pair[0])]
+    if all(_YEAR.fullmatch(above) for above, _ in values):
+        values = [pair for pair in values if _YEAR.fullmatch(pair[1])]
+    return bool(values) and all(
+        _kind(above) == _kind(cell) for above, cell in pairs if above and cell
+    )
 
 
-def rows_as_table(rows: Sequence[Sequence[object]]) -> str:
-    """Return rows, the first of which names the columns, as a table, "" where there is nothing."""
-    lines = [" | ".join(_cell(cell).replace("|", "\\|") for cell in row) for row in rows]
+def _kind(cell: str) -> str:
+    """What a cell holds: a date, a number, an address, "" for words."""
+    if _DATE.fullmatch(cell):
+        return "date"
+    if any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell)):
+        return "number"
+    return "address" if " " not in cell and ("@" in cell or "://" in cell) else ""
+
+
+def rows_as_table(rows: Sequence[Sequence[object]], *, head: bool | None = None) -> str:
+    """Return rows as a table, "" where there is nothing. head: whether the first names the columns;
+    None: unless it looks like one of data. Without it the names are empty."""
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in cells]
     if not any(line.strip(" |") for line in lines):
         return ""
+    if head is False or (head is None and is_data(cells[0], next(filter(any, cells[1:]), []))):
+        lines.insert(0, " | ".join("" for _ in rows[0]))
     rule = " | ".join("---" for _ in rows[0])
     return "\n".join(f"| {line} |" for line in (lines[0], rule, *lines[1:]))
 

@@ -24,6 +24,7 @@ _AROUND = {  # elements whose content stands where they do
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _SHAPE = "{http://schemas.microsoft.com/office/word/2010/wordprocessingShape}spPr/*"
 _FILLED = ("}solidFill", "}gradFill", "}blipFill", "}pattFill")
+_FIRST_ROW, _FIRST_COLUMN = 0x20, 0x80  # of a table's look
 _MOST_STYLES = 20  # that one is based on
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 _LEVEL = re.compile(r"heading (\d)", re.IGNORECASE)
@@ -67,7 +68,8 @@ class _Word:
                 yield from self.blocks(child)
 
     def _table(self, table: Any) -> str:
-        return rows_as_table([[self._in_cell(cell) for cell in row.cells] for row in table.rows])
+        rows = [[self._in_cell(cell) for cell in row.cells] for row in table.rows]
+        return rows_as_table(rows, head=_has_head(table._tbl))
 
     def _in_cell(self, cell: Any) -> str:
         """The text of a cell; a table in it is its rows, with commas and semicolons."""
@@ -143,6 +145,16 @@ class _Word:
             for one in run.iter(_W + reference)
         )
         return "".join(f" ({note})" for note in found if note)
+
+
+def _has_head(table: Any) -> bool | None:
+    """Whether the first row of a table names its columns: yes where it is marked as one to repeat,
+    no where the table's look is of labels in its first column alone; else None."""
+    if table.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None:
+        return True
+    look = table.find(f"{_W}tblPr/{_W}tblLook")
+    bits = int(look.get(_W + "val") or "0", 16) if look is not None else 0
+    return False if bits & _FIRST_COLUMN and not bits & _FIRST_ROW else None
 
 
 def _notes_of(document: Any, kind: str) -> Mapping[str, str]:

@@ -162,6 +162,8 @@ def test_front_matter_becomes_metadata(tmp_path: Path) -> None:
         "---\nbad: !!int ''\n---\ntext",
         "---\na: " + "[" * 5000 + "\n---\ntext",
         "---\nnever: closed\n",
+        "+++\ntitle = unquoted\n+++\ntext",
+        "+++\n\nA rule of signs\n",
         " ---\na: b\n---\n",
         "text\n---\na: b\n---\n",
     ],
@@ -174,6 +176,15 @@ def test_what_is_no_front_matter_stays_in_the_text(text: str) -> None:
 @pytest.mark.parametrize("block", ["---\n---\n", "---\n# comment\n---\n", "---\na: b\n...\n"])
 def test_front_matter_is_taken_off_the_text(block: str) -> None:
     assert split_front_matter(block + "text").body == "text"
+
+
+def test_front_matter_may_be_toml() -> None:
+    front = split_front_matter(
+        '+++\ntitle = "Leave"\ndate = 2024-05-01\nat = 09:30:00\n[params]\nowner = "Ann"\n+++\nText'
+    )
+    assert (front.title, front.body) == ("Leave", "Text")
+    assert front.metadata == {"date": "2024-05-01", "at": "09:30:00"}
+    assert front.notes == ["front matter left out, which metadata cannot hold: params"]
 
 
 @settings(max_examples=50, deadline=None)

@@ -185,6 +185,146 @@ def test_merged_cells_of_a_sheet_are_in_each_of_their_rows() -> None:
     )
 
 
+HIDDEN = "left out, as hidden: "
+
+
+def test_hidden_sheets_rows_and_columns_are_left_out_and_counted() -> None:
+    from openpyxl import Workbook
+
+    workbook = Workbook()
+    sheet: Any = workbook.active
+    for row in (
+        ["Region", "City", "Code", "Rent", "Share"],
+        ["North", "Kiel", "x1", 650, 5],
+        [None, "Husum", "x2", 400, 6],
+        ["South", "Bonn", "x3", 800, 7],
+    ):
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet.row_dimensions[2].hidden = True
+    sheet.column_dimensions["C"].hidden = True
+    sheet.column_dimensions.group("E", "E", hidden=True)  # a button above it opens it
+    for state in ("hidden", "veryHidden"):
+        workbook.create_sheet(state).append(["secret"])
+        workbook[state].sheet_state = state
+    filtered: Any = workbook.create_sheet("Filtered")
+    for row in (["City", "Rent"], ["Kiel", 650], ["Bonn", 800]):
+        filtered.append(row)
+    filtered.auto_filter.ref = "A1:B3"
+    filtered.auto_filter.add_filter_column(0, ["Bonn"])
+    filtered.row_dimensions[2].hidden = True
+    file = io.BytesIO()
+    workbook.save(file)
+    loaded = read("rents.xlsx", file.getvalue())
+    assert loaded.content == (
+        "# Sheet 1: Sheet\n\n- Region: North; City: Husum; Rent: 400; Share: 6\n"
+        "- Region: South; City: Bonn; Rent: 800; Share: 7\n\n"
+        "# Sheet 4: Filtered\n\n- City: Kiel; Rent: 650\n- City: Bonn; Rent: 800"
+    )
+    assert loaded.notes == (HIDDEN + "1 row, 1 column, 2 sheets",)
+
+
+def test_rows_that_a_filter_of_a_table_leaves_out_are_kept() -> None:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.table import Table
+
+    workbook = Workbook()
+    sheet: Any = workbook.active
+    for row in (["City", "Rent"], ["Kiel", 650], ["Bonn", 800]):
+        sheet.append(row)
+    table = Table(displayName="Rents", ref="A1:B3")
+    table._initialise_columns()
+    table.autoFilter.add_filter_column(0, ["Bonn"])
+    sheet.add_table(table)
+    sheet.row_dimensions[2].hidden = True
+    file = io.BytesIO()
+    workbook.save(file)
+    loaded = read("rents.xlsx", file.getvalue())
+    assert "- City: Kiel; Rent: 650" in loaded.content
+    assert not loaded.notes
+
+
+def test_hidden_slides_and_shapes_are_left_out() -> None:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    for text in ("Welcome", "Backup", "End"):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = text, f"{text}!"
+    presentation.slides[1]._element.set("show", "0")
+    presentation.slides[2].placeholders[1]._element.nvSpPr.cNvPr.set("hidden", "1")
+    file = io.BytesIO()
+    presentation.save(file)
+    loaded = read("a.pptx", file.getvalue())
+    assert loaded.content == "# Slide 1: Welcome\n\nWelcome!\n\n# Slide 3: End"
+    assert loaded.notes == (HIDDEN + "1 slide",)
+
+
+def test_each_row_of_a_slides_table_says_what_is_merged_into_it() -> None:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(4, 3, 0, 0, 99, 99).table
+    rows = (["Area", "City", "Rent"], ["North", "Kiel", "1"], ["", "Husum", "2"], ["Sum", "", "3"])
+    for n, row in enumerate(rows):
+        for m, text in enumerate(row):
+            table.cell(n, m).text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    table.cell(3, 0).merge(table.cell(3, 1))
+    file = io.BytesIO()
+    presentation.save(file)
+    lines = read("a.pptx", file.getvalue()).content.splitlines()
+    assert lines[-3:] == ["| North | Kiel | 1 |", "| North | Husum | 2 |", "| Sum | Sum | 3 |"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Bonn,12,800\nKiel,7,650\n", "- Bonn; 12; 800"),
+        ("2024-01-05,Ann\n2024-01-06,Bob\n", "- 2024-01-05; Ann"),
+        ("ann@example.com,Ann\nbob@example.com,Bob\n", "- ann@example.com; Ann"),
+        ("Name:,Ann\nTown:,Kiel\n", "- Name:; Ann"),
+        ("Ann,2021\nBob,2019\n", "- Ann; 2021"),
+        ("Item,2024-01,2024-02\nRent,800,820\n", "- Item: Rent; 2024-01: 800; 2024-02: 820"),
+        ("Region,2021,2022\nNorth,5,6\n", "- Region: North; 2021: 5; 2022: 6"),
+        (",10,20\nRed,5,6\n", "- Red; 10: 5; 20: 6"),
+        ("Item,Price,1\nRent,800,2\n", "- Item: Rent; Price: 800; 1: 2"),
+        ("Rents\nItem,2024-01\nGas,90\n", "Rents\n\n- Item: Gas; 2024-01: 90"),
+    ],
+)
+def test_a_first_row_of_data_names_no_columns(text: str, first: str) -> None:
+    assert read("a.csv", text).content.startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("look", "marked", "first"),
+    [
+        ("0480", False, "|  |  |"),  # labels in the first column, no head
+        ("04A0", False, "| Firm | Acme |"),
+        ("0400", False, "| Firm | Acme |"),  # programs that know no looks write it
+        ("0480", True, "| Firm | Acme |"),
+    ],
+)
+def test_a_table_of_word_has_a_head_unless_its_look_is_of_labels(
+    look: str, marked: bool, first: str
+) -> None:
+    from docx import Document
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    document = Document()
+    table = document.add_table(2, 2)
+    for n, text in enumerate(("Firm", "Acme", "Number", "4711")):
+        table.cell(n // 2, n % 2).text = text
+    table._tbl.tblPr.find(qn("w:tblLook")).set(qn("w:val"), look)
+    if marked:
+        table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    file = io.BytesIO()
+    document.save(file)
+    assert read("a.docx", file.getvalue()).content.startswith(f"{first}\n| --- | --- |")
+
+
 @pytest.mark.parametrize(
     ("name", "data", "told"),
     [

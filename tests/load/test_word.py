@@ -81,7 +81,7 @@ def test_items_in_cells_are_numbered_once() -> None:
     wide = document.add_table(1, 2)
     item(wide.cell(0, 0).merge(wide.cell(0, 1)), "both", 90)
     assert read(document).content.splitlines() == [
-        *("| 1. | Bolt |", "| --- | --- |", "| 2. | Nut |", "| 3. | Pin |", ""),
+        *("|  |  |", "| --- | --- |", "| 1. | Bolt |", "| 2. | Nut |", "| 3. | Pin |", ""),
         *("| 4. both | 4. both |", "| --- | --- |"),
     ]
 
