@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -15,6 +16,7 @@ from markdownify import MarkdownConverter
 
 from rag_pg.errors import UnsupportedFile
 from rag_pg.load.numerals import numeral
+from rag_pg.load.tables import is_data
 from rag_pg.load.titles import given_title
 
 _DROPPED = (
@@ -35,13 +37,15 @@ _SEPARATOR = r"\s*(?:[|·•»«›:/~]+|\s[-–—]+|[–—])\s*"  # between t
 _MOST_SPANNED = 200  # rows or columns of one cell
 _MOST_CELLS = 100_000  # that cells which span several are copied to
 _DEEPEST = 200  # elements within each other; browsers end one for a further one, too
+_PARTS = ("thead", "tbody", "tfoot")
 _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends, within what
     "li": (("li",), ("ul", "ol")),
     "dt": (("dt", "dd"), ("dl",)),
     "dd": (("dt", "dd"), ("dl",)),
     "td": (("td", "th"), ("tr", "table")),
     "th": (("td", "th"), ("tr", "table")),
-    "tr": (("tr",), ("table",)),
+    "tr": (("tr", "caption", "colgroup"), ("table",)),
+    **dict.fromkeys(_PARTS, ((*_PARTS, "caption", "colgroup"), ("table",))),
 }
 _UNSEEN = re.compile(
     r"(?:^|;)(?:display:none|visibility:hidden"
@@ -331,12 +335,25 @@ def _arrange(table: Tag) -> None:
     body = Tag(name="tbody")  # of several, each would begin with a head of its own
     body.extend([row for row in rows if row not in (*head, *foot)] + foot)
     table.append(body)
+    if not head:
+        head = [*takewhile(lambda row: row.find("th") and not row.find("td"), rows[:-1])]
+    if not head and _has_no_head(rows):
+        body.insert(0, nameless := Tag(name="tr"))
+        nameless.extend([Tag(name="th") for _ in rows[0].find_all(["td", "th"], recursive=False)])
     for further in head[1:]:  # a head of two lines is one: each column says both
         mine = head[0].find_all(["td", "th"], recursive=False)
         for cell, below in zip(mine, further.find_all(["td", "th"], recursive=False), strict=False):
             if _words(below) not in _words(cell):
                 cell.append(NavigableString(" " + _words(below)))
         further.decompose()
+
+
+def _has_no_head(rows: Sequence[Tag]) -> bool:
+    """Whether a table whose first row is not marked as its head has none: each of its rows is a
+    name and what it has, or the first is one of data."""
+    cells = [row.find_all(["td", "th"], recursive=False) for row in rows]
+    is_named = all(len(row) == 2 and row[0].name == "th" for row in cells)
+    return is_named or is_data(*([_words(cell) for cell in row] for row in [*cells, []][:2]))
 
 
 def _fill(rows: list[Tag], cells: list[list[Tag]]) -> None:
@@ -371,6 +388,8 @@ def _fill(rows: list[Tag], cells: list[list[Tag]]) -> None:
 def _spanned(cell: Tag, name: str) -> int:
     """How many rows or columns a cell spans; it is not asked again."""
     value = str(cell.attrs.pop(name, "1")).strip()
+    if value == "0" and name == "rowspan":  # all that follow
+        return _MOST_SPANNED
     return min(max(int(value), 1), _MOST_SPANNED) if value.isdecimal() else 1
 
 

@@ -6,6 +6,7 @@ import io
 import logging
 import re
 import threading
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -16,13 +17,17 @@ from typing import Any, NamedTuple
 
 from rag_pg.errors import UnsupportedFile
 from rag_pg.load.ocr import DPI, read_page
-from rag_pg.load.tables import _line, rows_as_table
+from rag_pg.load.tables import Span, _line, merged, rows_as_table
 
 _PDFIUM = threading.Lock()  # it is not made for several threads
 _MANY = 4  # pages from which on a head is told from text
 _MOST_PAGES = 0.6  # of the pages have a running head
-_NUMBERED = re.compile(
-    r"\W*(?:(?:page|p|seite|s|página|pag|pagina|стр)\W+)?(\d{1,6})(?:\W*(?:of|von|de|sur|/)\W*\d+)?\W*",
+_PAGE = r"(?:page|p|seite|s|página|pag|pagina|стр)\W+"
+_OF = r"(?:\W*(?:of|von|de|sur|/)\W*\d+)"
+_NUMBERED = re.compile(rf"\W*{_PAGE}?(\d{{1,6}}){_OF}?\W*", re.IGNORECASE)
+_BESIDE = re.compile(  # the number of a page beside other text; "Invoice 3" is none
+    r"\A\W*(\d{1,6})(?!\w)"
+    rf"|(?:\b{_PAGE}|\s[|·•–—-]\s*)(\d{{1,6}}){_OF}?\W*\Z|(?<!\w)(\d{{1,6}}){_OF}\W*\Z",
     re.IGNORECASE,
 )
 _SHARED = 0.3  # of their heights that two pieces of a row share at least
@@ -178,28 +183,35 @@ def _filled_in(page: Any) -> Iterator[str]:
 
 def _without_running_heads(pages: list[list[str]]) -> list[list[str]]:
     """Return the lines of pages; a line that stands at the top or foot of most of them, or is
-    the number of the page there, only where it stands first."""
+    the number of the page there, by itself or beside such a line, only where it stands first."""
     if len(pages) < _MANY:
         return pages
     for ends in (slice(0, 2), slice(-2, None)):
-        named = [[_head(line, n) for line in page[ends]] for n, page in enumerate(pages)]
-        found = [{head for head in heads if head} for heads in named]
-        counts = Counter(head for heads in found for head in heads)
+        named = [[_heads(line, n) for line in page[ends]] for n, page in enumerate(pages)]
+        found = [set[str]().union(*names) for names in named]
+        counts = Counter(chain.from_iterable(found))
         common = {head for head, count in counts.items() if count > _MOST_PAGES * len(pages)}
         seen: set[str] = set()
         for page, names, heads in zip(pages, named, found, strict=True):
-            again = heads & common & seen
+            again = common & seen
             seen |= heads
             pairs = zip(page[ends], names, strict=True)
-            page[ends] = [line for line, name in pairs if name not in again]
+            page[ends] = [line for line, its in pairs if not its & again]
     return pages
 
 
-def _head(line: str, page: int) -> str:
+def _heads(line: str, page: int) -> set[str]:
     """A line as it stands on other pages, too: numbers that count the pages are the same. A row of
     a table is none."""
-    found = _NUMBERED.fullmatch(line) if len(line) <= 40 else None
-    return f"{int(found[1]) - page}. page" if found else "" if line.startswith("|") else line
+    if not line or line.startswith("|"):
+        return set()
+    if len(line) <= 40 and (alone := _NUMBERED.fullmatch(line)):
+        return {f"{int(alone[1]) - page}. page"}
+    names = {line}
+    for found in _BESIDE.finditer(line):
+        number = int(found[found.lastindex or 0]) - page
+        names.add(f"{line[: found.start()]}{number}. page{line[found.end() :]}")
+    return names
 
 
 # --- layout --------------------------------------------------------------------------------------
@@ -284,14 +296,24 @@ class _Layout:
             self._plumber = PDF(io.BytesIO(self._data))
         page, found = self._plumber.pages[number].filter(_is_straight), {}
         for table in page.find_tables():
-            rows = [[_line(cell) for cell in row] for row in table.extract()]
+            rows = [[cell and _line(cell) for cell in row] for row in table.extract()]
             filled = sum(bool(cell) for row in rows for cell in row)
             if len(rows) > 1 and len(rows[0]) > 1 and filled * 2 >= len(rows) * len(rows[0]):
                 left, top, right, bottom = table.bbox
                 box = _Box(left, page.height - bottom, right, page.height - top)
-                found[box] = rows_as_table(rows)
+                found[box] = rows_as_table([*merged(rows, _spans(table))])
         page.close()  # what it keeps of its characters
         return found
+
+
+def _spans(table: Any) -> Iterator[Span]:
+    """Yield the cells of a ruled table that reach over further rows or columns."""
+    lefts, tops = (sorted({cell[axis] for cell in table.cells}) for axis in (0, 1))
+    for left, top, right, bottom in table.cells:
+        last, beside = bisect_left(tops, bottom), bisect_left(lefts, right) - 1
+        span = Span(tops.index(top) + 1, last, lefts.index(left), beside)
+        if span.last > span.first or span.right > span.left:
+            yield span
 
 
 def _drawn(page: Any, text: Any) -> tuple[list[Any], list[Any], int, bool]:

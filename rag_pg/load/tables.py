@@ -83,7 +83,7 @@ def merged(
         if number in hidden:
             continue
         texts = [cell for cell in cells if cell is not None]
-        is_head = all(isinstance(cell, str) for cell in texts)
+        is_head = not any(map(_is_figure, texts))
         if end is None and is_head and len(texts) > 1:
             own = begin.get(number, [])
             across = [span for span in own if span.right > span.left]
@@ -104,6 +104,12 @@ def _one(lines: Sequence[Sequence[object]]) -> Iterator[Sequence[object]]:
     if lines:
         columns = zip_longest(*lines)
         yield [" ".join(map(str, dict.fromkeys(filter(None, column)))) for column in columns]
+
+
+def _is_figure(value: object) -> bool:
+    """Whether a cell is no name of a column: a number or date, also one that is written as text,
+    but for years."""
+    return not isinstance(value, str) or bool(_kind(value) and not _YEAR.fullmatch(value))
 
 
 def is_data(first: Sequence[str], below: Sequence[str]) -> bool:

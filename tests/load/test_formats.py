@@ -58,6 +58,15 @@ def test_running_heads_of_a_pdf_are_written_once() -> None:
     assert read("a.pdf", pdf(*some)).content.count("Yearly report") == 4
 
 
+@pytest.mark.parametrize(
+    "head", ["Handbook | {}", "{} Handbook", "Handbook, page {} of 6", "Rev. 7 - {}/6"]
+)
+def test_a_running_head_may_hold_the_number_of_the_page(head: str) -> None:
+    texts = [f"{head.format(n)}\nOn the {'x' * n} site\nit is so" for n in range(1, 7)]
+    content = read("a.pdf", pdf(*texts)).content
+    assert [head.format(n) in content for n in range(1, 7)] == [True] + 5 * [False]
+
+
 def test_pages_of_a_pdf_are_sections() -> None:
     loaded = read("a/report.pdf", pdf("One line\nanother", "", "Third page", title="The report"))
     assert loaded.content == "# Page 1\n\nOne line\nanother\n\n# Page 3\n\nThird page"

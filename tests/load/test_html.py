@@ -89,6 +89,8 @@ def test_a_line_break_breaks() -> None:
          "- one\n- two **b**\n  - three\n- four"),
         ("<dl><dt>a<dd>one<dt>b<dd>two</dl>", "- a: one\n- b: two"),
         ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<table><colgroup><col><col><thead><tr><th>a<th>b<tbody><tr><td>1<td>2<tfoot><tr><td>3<td>4</table>",
+         "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"),
     ],
 )  # fmt: skip
 def test_ends_that_are_not_written_are_where_html_has_them(page: str, text: str) -> None:
@@ -187,6 +189,26 @@ def test_every_row_and_column_of_a_table_has_its_cell(table: tuple[str, list[lis
     assert cells == [cell for row in grid for cell in row]
     counts = Counter(token.type for token in tokens)
     assert (counts["tr_open"], counts["paragraph_open"]) == (len(grid), 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ("<tr><td>Kiel<td>7<tr><td>Bonn<td>9", ["|  |  |", "| Kiel | 7 |", "| Bonn | 9 |"]),
+        ("<tr><th>Firm<td>Acme<tr><th>No.<td>47", ["|  |  |", "| Firm | Acme |", "| No. | 47 |"]),
+        ("<tr><td>Town<td>Fee<tr><td>Kiel<td>7", ["| Town | Fee |", "| Kiel | 7 |"]),
+        ("<tr><th>2<th>3<tr><td>4<td>5", ["| 2 | 3 |", "| 4 | 5 |"]),
+        ("<tr><th>a<th colspan=2>Fee<tr><th>b<th>Day<th>Week<tr><td>x<td>9<td>60",
+         ["| a b | Fee Day | Fee Week |", "| x | 9 | 60 |"]),
+        ("<tr><th>a<th>b<tr><td rowspan=0>x<td>1<tr><td>2",
+         ["| a | b |", "| x | 1 |", "| x | 2 |"]),
+    ],
+)  # fmt: skip
+def test_a_table_has_a_head_where_it_is_marked_or_its_first_row_is_none_of_data(
+    rows: str, lines: list[str]
+) -> None:
+    head, _, *others = html_to_markdown(f"<table>{rows}</table>")[1].splitlines()
+    assert [head, *others] == lines
 
 
 def test_a_head_of_two_lines_names_each_column_by_both() -> None:

@@ -118,6 +118,22 @@ def test_ruled_tables_are_tables_where_they_stand() -> None:
     assert [line for line in found if line.startswith("|")] == TABLE
 
 
+def test_each_row_of_a_ruled_table_says_what_is_merged_into_it() -> None:
+    down = [50, 170, 290, 410]
+    rules = "".join(f"{x} 400 m {x} 310 l S\n" for x in (50, 410))
+    rules += "170 400 m 170 310 l S\n290 382 m 290 310 l S\n"  # one name over two columns
+    rules += "".join(f"50 {y} m 410 {y} l S\n" for y in (400, 364, 328, 310))
+    rules += "170 382 m 410 382 l S\n170 346 m 410 346 l S\n"  # one cell over two rows
+    texts = [(0, 387, "Town"), (1, 387, "Fee"), (1, 369, "Day"), (2, 369, "Week"), (0, 351, "Kiel")]
+    texts += [(1, 351, "9"), (2, 351, "60"), (1, 333, "8"), (2, 333, "50")]
+    texts += [(0, 315, "Bonn"), (1, 315, "7"), (2, 315, "40")]
+    page = rules + "".join(at(down[n] + 4, y, text) for n, y, text in texts)
+    assert lines(page) == [
+        "| Town | Fee Day | Fee Week |", "| --- | --- | --- |",
+        "| Kiel | 9 | 60 |", "| Kiel | 8 | 50 |", "| Bonn | 7 | 40 |",
+    ]  # fmt: skip
+
+
 def test_frames_and_drawings_are_no_tables() -> None:
     frame = "40 300 300 300 re S 45 305 290 290 re S 50 310 280 280 re S 55 315 270 270 re S "
     assert lines(frame + at(60, 500, "In a frame")) == ["In a frame"]
