@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
+from mimetypes import guess_extension
 from typing import Any
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
@@ -16,6 +19,14 @@ from rag_pg.text import clean_text
 from rag_pg.types import Loaded
 
 _MOST = 100  # attachments of one mail that are read
+_READ_AS = {  # what mails call so is often the larger one, as browsers take it
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}
 _HEADINGS = re.compile(r"^(?=#{1,5} )", re.MULTILINE)
 
 Read = Callable[[str, bytes], Loaded]  # of a file's name and bytes
@@ -24,11 +35,12 @@ Read = Callable[[str, bytes], Loaded]  # of a file's name and bytes
 def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     """Return an e-mail: its subject as title, its body as content, who wrote to whom as metadata.
 
-    Attachments that can be read are sections of the content, below a heading with their name, and
-    so are those of an attached mail; `notes` name the others. Raises: UnsupportedFile (an HTML
+    Further texts between attachments belong to the body. Attachments that can be read are sections
+    of the content, below a heading with their name, and so are those of an attached mail, which
+    begins with who wrote it to whom; `notes` name the others. Raises: UnsupportedFile (an HTML
     body).
     """
-    message = message_from_bytes(data, EmailMessage, policy=policy.default)
+    message = message_from_bytes(_with_utf8_headers(data), EmailMessage, policy=policy.default)
     headers = {key: _header(message, key) for key in ("from", "to", "cc", "message-id")}
     metadata: dict[str, Any] = {
         key.replace("-", "_"): value for key, value in headers.items() if value
@@ -49,7 +61,7 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
             continue
         removed += loaded.removed
         notes += loaded.notes
-        sections.append(f"# Attachment: {name}\n\n{_section(loaded)}")
+        sections.append(f"# Attachment: {name}\n\n{_written(name, loaded)}{_section(loaded)}")
     if len(attached) > _MOST:
         notes.append(f"{len(attached) - _MOST} attachments after the first {_MOST} are left out")
     return Loaded(
@@ -65,19 +77,38 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
 
 def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
     """The names and bytes of what is attached; an attached mail has the name of its subject."""
-    for part in message.iter_attachments():
+    is_forwarded = message.get_content_type() == "message/rfc822"
+    for part in [message] if is_forwarded else message.iter_attachments():
+        if _is_text(part):
+            continue
         try:
             if part.get_content_type() == "message/rfc822":
                 inner: EmailMessage = part.get_content()
                 name = part.get_filename() or f"{_header(inner, 'subject') or 'message'}.eml"
                 data: object = inner.as_bytes()
             else:
-                name, data = part.get_filename() or "", part.get_payload(decode=True)
+                kind = guess_extension(part.get_content_type()) or ""
+                unnamed = f"attachment{kind}" if part.get_content_maintype() == "text" else ""
+                name, data = part.get_filename() or unnamed, part.get_payload(decode=True)
         except Exception:  # a malformed part: see `_header`
             continue
         name = clean_text(" ".join(name.split()))[0]
         if name and isinstance(data, bytes):
             yield name, data
+
+
+def _is_text(part: MIMEPart) -> bool:
+    """Whether a part is shown below the body, as a text behind a picture or a list's footer."""
+    is_text = part.get_content_type() in ("text/plain", "text/html")
+    return is_text and not part.is_attachment() and not part.get_filename()
+
+
+def _written(name: str, loaded: Loaded) -> str:
+    """Who wrote an attached mail, to whom and when; "" for another file."""
+    if not name.lower().endswith(".eml"):
+        return ""
+    keys = [key for key in ("from", "to", "cc", "date") if key in loaded.metadata]
+    return "".join(f"{key.title()}: {loaded.metadata[key]}\n" for key in keys) + "\n" * bool(keys)
 
 
 def _section(loaded: Loaded) -> str:
@@ -97,7 +128,10 @@ def _body(message: EmailMessage) -> tuple[str, str, int]:
     first, *others = map(_text, parts)
     known = _words(first[0])
     lacking = (one for one in others if len(_words(one[0]) - known) * 2 > len(_words(one[0])))
-    return next(lacking, first)
+    shown = [next(lacking, first), *map(_text, filter(_is_text, message.iter_attachments()))]
+    texts, kinds, removed = zip(*shown, strict=True)
+    text = "\n\n".join(one.strip("\n") for one in texts) if texts[1:] else texts[0]
+    return text, "text/markdown" if "text/markdown" in kinds else "text/plain", sum(removed)
 
 
 def _words(text: str) -> set[str]:
@@ -105,19 +139,58 @@ def _words(text: str) -> set[str]:
 
 
 def _text(part: MIMEPart) -> tuple[str, str, int]:
-    raw = part.get_payload(decode=True)
-    charset = part.get_content_charset("utf-8")
-    try:
-        text = raw.decode(charset) if isinstance(raw, bytes) else ""
-        text, removed = clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
-    except (LookupError, UnicodeDecodeError):
-        text, removed, _ = decode_text(raw if isinstance(raw, bytes) else b"", declared="cp1252")
+    payload = part.get_payload(decode=True)
+    raw = payload if isinstance(payload, bytes) else b""
+    text, removed = _decoded(raw, part.get_content_charset("utf-8"))
+    if part.get_param("format") == "flowed":
+        text = _unflowed(text, is_cut=part.get_param("delsp") == "yes")
     if part.get_content_subtype() == "html":
         with extra("files", error=UnsupportedFile):
             from rag_pg.load.html import html_to_markdown  # its libraries take long to import
 
         return html_to_markdown(text)[1], "text/markdown", removed
     return text, "text/plain", removed
+
+
+def _decoded(raw: bytes, charset: str) -> tuple[str, int]:
+    """The text of bytes, and how many characters were taken out; UTF-8 that is said to be of
+    Western Europe is UTF-8."""
+    with suppress(LookupError):
+        charset = codecs.lookup(charset).name
+    charset = _READ_AS.get(charset, charset)
+    for encoding in ("utf-8", "cp1252", "latin-1") if charset == "cp1252" else (charset,):
+        with suppress(LookupError, UnicodeDecodeError):
+            return clean_text(raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"))
+    return decode_text(raw, declared="cp1252")[:2]
+
+
+def _unflowed(text: str, *, is_cut: bool) -> str:
+    """A text whose paragraphs are lines again (RFC 3676). is_cut: the space at the end of a line
+    that goes on belongs to none of its words."""
+    lines: list[str] = []
+    open_at = -1  # the depth of quotation at which the last line goes on
+    for line in text.split("\n"):
+        depth = len(line) - len(line.lstrip(">"))
+        own = line[depth:].removeprefix(" ")
+        goes_on = own.endswith(" ") and own != "-- "
+        shown = own[:-1] if goes_on and is_cut else own
+        if open_at == depth and own != "-- ":
+            lines[-1] += shown
+        else:
+            lines.append(">" * depth + " " * bool(depth) + shown)
+        open_at = depth if goes_on else -1
+    return "\n".join(lines)
+
+
+def _with_utf8_headers(data: bytes) -> bytes:
+    """A mail whose headers are UTF-8, where a program wrote them as letters of Western Europe."""
+    end = re.search(rb"\r?\n\r?\n", data)
+    head = data[: end.start() if end else None]
+    try:
+        head.decode()
+    except UnicodeDecodeError:
+        return head.decode("cp1252", "replace").encode() + data[len(head) :]
+    return data
 
 
 def _header(message: EmailMessage, key: str) -> str:

@@ -566,6 +566,54 @@ def test_a_mail_whose_plain_text_says_less_than_its_page_is_that_page() -> None:
     assert "| Days | 28 |" in read("a.eml", message.as_bytes()).content
 
 
+@pytest.mark.parametrize(
+    ("kind", "body", "content"),
+    [
+        ("iso-8859-1", "Preis „5 €“ – gut".encode("cp1252"), "Preis „5 €“ – gut"),
+        ("iso-8859-1", "Größe".encode(), "Größe"),
+        ("us-ascii", "Größe".encode("cp1252"), "Größe"),
+        ("gb2312", "会议镕基".encode("gbk"), "会议镕基"),
+        ("iso-2022-jp", "会議".encode("iso-2022-jp"), "会議"),
+        (
+            "utf-8; format=flowed",
+            b"Paid on the \nfirst. \n-- \nAnn",
+            "Paid on the first. \n-- \nAnn",
+        ),
+        ("utf-8; format=flowed", b"> When is \n> it?\n> > So \nno", "> When is it?\n> > So \nno"),
+        ("utf-8; format=flowed; delsp=yes", b"Pai \nd.\n From", "Paid.\nFrom"),
+    ],
+)
+def test_the_text_of_a_mail_is_read_as_it_was_written(kind: str, body: bytes, content: str) -> None:
+    head = f"Content-Type: text/plain; charset={kind}\nContent-Transfer-Encoding: 8bit\n\n"
+    assert read("m.eml", head.encode() + body).content == content
+
+
+def test_headers_of_a_mail_may_be_of_western_europe() -> None:
+    loaded = read("m.eml", "From: Jörg <j@x.org>\nSubject: Größe\n\nHallo".encode("cp1252"))
+    assert (loaded.title, loaded.metadata["from"]) == ("Größe", "Jörg <j@x.org>")
+
+
+def test_texts_between_attachments_belong_to_the_body() -> None:
+    message = mail()
+    message.add_attachment(b"a,b\n1,x\n", maintype="text", subtype="csv")  # without a name
+    footer = EmailMessage()
+    footer.set_content("Sent by the list.")
+    message.attach(footer)
+    assert read("m.eml", message.as_bytes()).content == (
+        "Hello <b>Bob</b>,\n\nsee you.\n\nSent by the list.\n\n"
+        "# Attachment: attachment.csv\n\n- a: 1; b: x"
+    )
+
+
+def test_a_mail_that_is_only_passed_on_is_read() -> None:
+    head = b"From: ann@example.org\nSubject: Passed on\nContent-Type: message/rfc822\n\n"
+    loaded = read("m.eml", head + mail().as_bytes())
+    assert loaded.content.endswith(
+        "From: Ann <ann@example.org>\nTo: bob@example.org\nDate: 2024-05-01T09:30:00+02:00\n\n"
+        "Hello <b>Bob</b>,\n\nsee you."
+    )
+
+
 def test_odd_mails_are_read() -> None:
     assert read("m.eml", b"Subject: Only this\n\n").content == "Only this"
     assert read("m.eml", b"Date: never\nSubject: =?x?\n\nbody").content == "body"

@@ -247,6 +247,7 @@ def test_what_is_attached_to_a_mail_is_read_with_it() -> None:
     assert found.content.split("\n\n") == [
         "See below.",
         "# Attachment: Inner.eml",
+        "From: ann@example.org",
         "Keep thirty days.",
         "## Attachment: staff.csv",
         "- name: Ann; days: 7",
