@@ -25,7 +25,7 @@ _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
 _TAG = re.compile(rb"<(?:\w+:)?(row|col|mergeCell|autoFilter|filterColumn)\b([^<>]*)>")
 _ATTRIBUTE = re.compile(r"""(\w+)=["']([^"']*)""")
 _YES = ("1", "true")
-_ROWS = 1_048_576  # of a sheet
+_ROWS, _COLUMNS = 1_048_576, 16_384  # of a sheet
 _PIECE = 1_000_000  # bytes
 _FORMATS = "{http://schemas.openxmlformats.org/"
 _DIAGRAM = _FORMATS + "drawingml/2006/diagram}"
@@ -196,7 +196,11 @@ def _xlsx(file: io.BytesIO) -> Office:
                 left_out["sheet"] += 1
                 continue
             about = _about(file, sheet)
-            left_out += {"row": len(about.rows), "column": len(about.columns)}
+            width, height = sheet.max_column or _COLUMNS, sheet.max_row or _ROWS
+            left_out += {  # those beside the data have nothing that is left out
+                "row": sum(number <= height for number in about.rows),
+                "column": sum(column < width for column in about.columns),
+            }
             rows = merged(sheet.iter_rows(values_only=True), about.spans, about.rows)
             if text := rows_as_list(_without(row, about.columns) for row in rows):
                 sheets.append(f"# Sheet {n}: {_line(sheet.title)}\n\n{text}")
@@ -243,9 +247,9 @@ def _about(file: io.BytesIO, sheet: Any) -> _About:
                 if _is_hidden(about):
                     rows.add(number)
             elif tag == "col" and _is_hidden(about):
-                columns.update(range(int(about["min"]) - 1, int(about["max"])))
-    for span in filtered:
-        rows.difference_update(range(span.first + 1, span.last + 1))
+                columns.update(range(int(about["min"]) - 1, min(int(about["max"]), _COLUMNS)))
+    for span in {*filtered}:
+        rows = {one for one in rows if not span.first < one <= span.last}
     return _About(spans=[*spans], rows=rows, columns=columns)
 
 

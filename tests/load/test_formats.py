@@ -213,6 +213,8 @@ def test_hidden_sheets_rows_and_columns_are_left_out_and_counted() -> None:
     sheet.row_dimensions[2].hidden = True
     sheet.column_dimensions["C"].hidden = True
     sheet.column_dimensions.group("E", "E", hidden=True)  # a button above it opens it
+    beside = sheet.column_dimensions["G"]  # and all to the right: nothing stands there
+    beside.min, beside.max, beside.hidden = 7, 16_384, True
     for state in ("hidden", "veryHidden"):
         workbook.create_sheet(state).append(["secret"])
         workbook[state].sheet_state = state
