@@ -36,7 +36,7 @@ TEXTS = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
 OFFICE = (".pdf", ".docx", ".pptx", ".xlsx", ".odt", ".epub")  # of the extra rag-pg[files]
 MARKUP = (".ipynb", ".vtt", ".srt", ".xml", ".rtf")
 DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
-_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2")
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 SUPPORTED = (*TEXTS, *OFFICE, *MARKUP, *DATA, *CODE)
 _LISTED = f"{', '.join((*TEXTS, *OFFICE, *MARKUP, *DATA))} and source code (.py, .js, .sql, …)"
 

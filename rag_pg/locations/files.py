@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,15 @@ from rag_pg.locations.location import (
 from rag_pg.locations.secrets import without_secrets
 from rag_pg.types import LoadFailure, Unchanged
 
-ARCHIVES = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar", ".tgz": "tar", ".tar.bz2": "tar"}
+ARCHIVES = {
+    ".zip": "zip",
+    ".tar": "tar",
+    ".tar.gz": "tar",
+    ".tgz": "tar",
+    ".tar.bz2": "tar",
+    ".tar.xz": "tar",
+}
+_IS_UTF8 = 0x800  # the flag of a name
 _REFUSED = ("http", "https", "reference", "dir", "cached", "blockcache", "filecache", "simplecache")
 _CONTENT = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "crc", "sha", "hex")
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "updated", "date_time", "created")
@@ -58,6 +66,8 @@ class Files(Location):
         given = {protocol: own} if kind else own
         with self._explained():
             self._files, self._root = url_to_fs(address, **given)
+            if kind:
+                _name_members(self._files)
 
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
@@ -111,6 +121,32 @@ class Files(Location):
             ) from None
         except Exception as exc:
             raise LocationUnavailable(f"{shown} cannot be listed: {_reason(exc)}") from None
+
+
+def _name_members(files: Any) -> None:
+    """Name the members of an archive as programs that unpack it do: from its top, without "./", by
+    slashes, in UTF-8 where the bytes of a zip file's name are that and nothing says so."""
+    members = files.zip.filelist if files.protocol == "zip" else files.tar.getmembers()
+    for one in members:
+        if files.protocol == "zip":
+            if not one.flag_bits & _IS_UTF8:
+                with suppress(UnicodeError):
+                    one.filename = one.filename.encode("cp437").decode()
+            one.filename = _from_top(one.filename.replace("\\", "/"))
+        else:
+            one.name = _from_top(one.name)
+            if one.islnk():  # its target is named from the top, too
+                one.linkname = _from_top(one.linkname)
+    if files.protocol == "zip":
+        files.zip.NameToInfo = {one.filename: one for one in members}
+    else:
+        files._index()
+    files.dir_cache = None
+
+
+def _from_top(name: str) -> str:
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    return "/".join(parts) + "/" * name.endswith("/") if parts else name
 
 
 def _reason(exc: BaseException) -> str:

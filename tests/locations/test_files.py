@@ -157,14 +157,17 @@ def pack(path: Path, files: dict[str, bytes]) -> None:
             for name, data in files.items():
                 archive.writestr(name, data)
         return
-    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as tar:
+    compression = path.suffix.removeprefix(".") if path.suffix in (".gz", ".xz") else ""
+    with tarfile.open(path, f"w:{compression}") as tar:  # type: ignore[call-overload]
         for name, data in files.items():
             info = tarfile.TarInfo(name)
             info.size, info.mtime = len(data), len(data) * 7
             tar.addfile(info, io.BytesIO(data))
 
 
-@pytest.mark.parametrize("name", ["handbook.zip", "handbook.tar", "handbook.tar.gz"])
+@pytest.mark.parametrize(
+    "name", ["handbook.zip", "handbook.tar", "handbook.tar.gz", "handbook.tar.xz"]
+)
 def test_an_archive_is_a_folder(
     docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -176,6 +179,29 @@ def test_an_archive_is_a_folder(
     pack(Path(name), {"a.md": b"Green fish.", "deep/c.md": b"C."})
     assert counts(docs.sync(name)) == (2, 0, 1, 0)
     assert counts(docs.sync(name)) == (0, 2, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["handbook.zip", "handbook.tar"])
+def test_members_of_an_archive_are_named_from_its_top(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pack(Path(name), {"./a.md": b"A.", "./deep/./b.md": b"B.", "/etc/c.md": b"C.", "d.md": b"D."})
+    assert counts(docs.sync(name)) == (4, 0, 0, 0)
+    assert uris(docs) == [f"{name}/{path}" for path in ("a.md", "d.md", "deep/b.md", "etc/c.md")]
+
+
+def test_names_in_a_zip_file_are_read_as_they_were_written(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pack(Path("a.zip"), {"xxxxxxx.md": b"A.", "deep\\c.md": b"C."})
+    Path("a.zip").write_bytes(Path("a.zip").read_bytes().replace(b"xxxxxxx", "Größe".encode()))
+    assert counts(docs.sync("a.zip")) == (2, 0, 0, 0)
+    pack(Path("b.zip"), {"yyyyy.md": b"B."})
+    Path("b.zip").write_bytes(Path("b.zip").read_bytes().replace(b"yyyyy", "Größe".encode("cp437")))
+    assert counts(docs.sync("b.zip")) == (1, 0, 0, 0)
+    assert uris(docs) == ["a.zip/Größe.md", "a.zip/deep/c.md", "b.zip/Größe.md"]
 
 
 def test_a_folder_reads_what_its_files_say_has_changed(
