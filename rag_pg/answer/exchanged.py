@@ -76,6 +76,11 @@ _CLAUSE = re.compile(
     r"while|whereas|und|während|et|tandis que|y|mientras)\s+",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(  # a clause that begins with it says when the other one holds
+    r"\s*(?:if|unless|provided|wenn|falls|sofern|solange|vorausgesetzt|si|sauf si|à condition"
+    r"|à moins|siempre que|salvo que|a menos que)\b",
+    re.IGNORECASE,
+)
 _GIVEN = re.compile(
     r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
 )
@@ -251,7 +256,11 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     claim, sentence = in_digits(claim), in_digits(sentence)
     parts = [part for part in _CLAUSE.split(sentence) if part.strip()]
     tokens = [_tokens(part) for part in parts]
-    pairs = [_slots(one, other, sentence) for one, other in pairwise(parts)]
+    pairs = [
+        _slots(one, other, sentence)
+        for one, other in pairwise(parts)
+        if bool(_CONDITION.match(one)) == bool(_CONDITION.match(other))
+    ]
     return any(
         _is_mixed(clause, slots)
         for clause in _CLAUSE.split(claim)

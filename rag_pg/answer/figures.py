@@ -33,6 +33,8 @@ _ROW = re.compile(
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"[\s\-\u00a0]*(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])")
+_SECOND = re.compile(r"(?:\s+[^\W\d_]+(?:-[^\W\d_]+)*){0,2}")
+_SINGLE = re.compile(r"\b(?:one|eine?[nmrs]?|une?|una|uno)\b", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?<=[.!?])\s")
 _ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
 _TIMES = ("times", "mal", "fois", "veces")
@@ -83,7 +85,7 @@ _LARGE: dict[str, int | Decimal] = {
         (9, "billion billions milliarde milliarden milliard milliards mrd"),
     )
     for unit in units.split()
-} | dict.fromkeys(("cents", "centimes", "céntimos"), Decimal("0.01"))
+} | dict.fromkeys(("cents", "centimes", "céntimos", "pence", "rappen"), Decimal("0.01"))
 _PARTS = {
     Decimal("0.5"): re.compile(r"(?i)\b(?:half|halb\w{0,2}|hälfte|demie?|moitié|medi[ao]|mitad)\b"),
     Decimal("0.33"): re.compile(r"(?i)\b(?:third|drittel|tiers|tercio|terzo)\b"),
@@ -126,7 +128,7 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
         if value in late and value % 12 + 12 in values:
             continue
         same = [other for other, of in counted if unit and of and same_word(unit, of)]
-        if same and value in _elliptic(source, unit):
+        if same and (value in _elliptic(source, unit) or value in _at_distance(source, unit)):
             continue
         listed = not written[0].isdigit() and value <= MOST_COUNTED
         if (same and not _has(written, value, {*same})) or (
@@ -190,6 +192,19 @@ def _elliptic(source: str, unit: str) -> set[Decimal]:
         if any(of and same_word(unit, of) for _, _, of in counted_figures(sentence))
         for _, stop, value in _numbers(sentence)
         if _ENDS.match(sentence, stop)
+    }
+
+
+def _at_distance(source: str, unit: str) -> set[Decimal]:
+    """The numbers whose unit stands behind another word, and one where an article stands before it:
+    two consecutive months, one tablet."""
+    spans = [(stop, value) for _, stop, value in _numbers(source)]
+    spans += [(match.end(), Decimal(1)) for match in _SINGLE.finditer(source)]
+    return {
+        value
+        for stop, value in spans
+        if (behind := _SECOND.match(source, stop)) is not None
+        and any(same_word(unit, word) for word in words(behind[0])[:2])
     }
 
 

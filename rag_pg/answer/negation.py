@@ -107,12 +107,20 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
 def _of_one_condition(one: str, other: str) -> tuple[str, str] | None:
     """Return what one says if something is so and the other unless it is; None: that is not so."""
     case, rest = _WHERE.search(one), _UNLESS.search(other)
-    if case is None or rest is None or sorted(words(case[1])) != sorted(words(rest[1])):
+    if case is None or rest is None or not _are_alike(case[1], rest[1]):
         return None
     mains = one.replace(case[0], " "), other.replace(rest[0], " ")
     mine = content_of(mains[0])
     alike = _common(mine, mains[1]) + bool(find_opposite(*mains))
     return mains if mine and alike >= _ALIKE * len(mine) else None
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether two conditions say the same, in forms of the same words."""
+    mine, there = content_of(one), content_of(other)
+    if not mine or _count(one) != _count(other):
+        return sorted(words(one)) == sorted(words(other))
+    return all(_has(there, word) for word in mine) and all(_has(mine, word) for word in there)
 
 
 def _denies_in_its_words(clause: str, sentence: str) -> bool:

@@ -135,7 +135,8 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         )
         parts = words(token)
         is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
-        is_short = token.isupper() and any(word.startswith(token.casefold()) for word in known)
+        bare = token.removesuffix("'s").removesuffix("’s")
+        is_short = bare.isupper() and any(word.startswith(bare.casefold()) for word in known)
         if is_name and parts and not is_short and not any(is_among(part, known) for part in parts):
             found.append(token)
     return found

@@ -68,6 +68,7 @@ _ABBREVIATIONS = re.compile(
     re.VERBOSE,
 )
 _BEFORE_A_NUMBER = re.compile(r"nos?|figs?|vol|pp?|eqs?|sec|ch|art|nr|abb|tab|bd|рис|стр|№")
+_BOUND = re.compile(r"max|min|mind")  # of the number behind it; behind one, "min." is its unit
 _OPEN_END = re.compile(r"[.,;:!?\-\u2010]\Z")  # of a line that goes on, or says all
 _SURE_TERM = re.compile(r"-|[A-Z][A-Z ]+\Z")  # where a chunk may begin within a line
 _LABEL = re.compile(  # a line that is in bold, or in capitals
@@ -457,6 +458,7 @@ def _is_boundary(text: str, begin: int, match: re.Match[str]) -> bool:
         or _SHORT_NUMBER.fullmatch(word)
         or _INITIALS.fullmatch(word)
         or (following.isdigit() and _BEFORE_A_NUMBER.fullmatch(word))
+        or (following.isdigit() and _BOUND.fullmatch(word) and not words[0][-1].isdigit())
     )
     return bool(word) and not known
 

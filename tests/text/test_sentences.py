@@ -61,6 +61,7 @@ def test_hostile_text_takes_linear_time(hostile: str) -> None:
         "Im 10. Jahrhundert, z. B. in der Normandie, gab es ca. 100 davon.",
         "Version 1.2.3 of `pip.conf` reads https://example.com/a.html first.",
         "Yahoo! is a company.",
+        "Take 1 tablet, max. 4 a day, mind. 6 Stunden apart, for min. 3 days.",
     ],
 )
 def test_full_stop_inside_a_sentence_ends_nothing(sentence: str) -> None:
@@ -70,6 +71,7 @@ def test_full_stop_inside_a_sentence_ends_nothing(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
+        ("Wait 5 min. 3 lamps blink.", ["Wait 5 min.", "3 lamps blink."]),
         ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
         ('He said "No." She left.', ['He said "No."', "She left."]),
         (
