@@ -59,6 +59,8 @@ _VERBS = {  # what stands before a verb, by what it says of it
         "may": r"(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
         r"(?:be\s+|also\s+|\w+ly\s+)?",
         "will": r"(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?",
+        "is": r"(?:is|are|ist|sind|est|sont|está|están)\s+(?:\w+ly\s+)?",
+        "might": r"(?:may|might|could)\s+(?:be\s+)(?:\w+ly\s+)?",
         "done": r"(?:was|were|has|have|had|wurden?|hat|haben)\s+"
         r"(?:been\s+|already\s+|bereits\s+)*",
     }.items()
@@ -71,6 +73,16 @@ _MODALS = (
     ("must", "may", ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
+_PERHAPS = re.compile(
+    r"\b(?:may|might|could|can|possibl[ey]|perhaps|likely|maybe|would|should|allowed|permitted)\b",
+    re.IGNORECASE,
+)
+_NEED_NOT = re.compile(
+    r"\b(?:need(?:s)? not|needn['’]t|(?:do|does)(?: not|n['’]t) (?:have|need) to|(?:muss|müssen"
+    r"|brauch\w*) nicht|no (?:tiene|tienen|hay) que)\b",
+    re.IGNORECASE,
+)
+_NO_OTHER = re.compile(r"\b(?:only|nur|seulement|uniquement|sólo|solo)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?|\s+(?:and|"
     r"while|whereas|und|während|et|tandis que|y|mientras)\s+",
@@ -111,6 +123,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _dates_otherwise(claim, sentence)
         or _widens(claim, sentence)
         or _says_otherwise(claim, sentence)
+        or _is_surer(claim, sentence)
         or _frees(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
@@ -214,8 +227,21 @@ def _verbs(text: str, *kinds: str) -> list[str]:
     return words(" ".join(verb for kind in kinds for verb in _VERBS[kind].findall(text)))
 
 
+def _is_surer(claim: str, sentence: str) -> bool:
+    """Is for may be."""
+    if _PERHAPS.search(claim):
+        return False
+    others, own = _verbs(sentence, "might"), _verbs(sentence, "is")
+    return any(is_among(v, others) and not is_among(v, own) for v in _verbs(claim, "is"))
+
+
 def _frees(claim: str, sentence: str) -> bool:
-    """Not compulsory for must."""
+    """Not compulsory for must, need not for only."""
+    need = _NEED_NOT.search(claim)
+    behind = [w for w in words(claim[need.end() :]) if not is_function_word(w)] if need else []
+    asks = _VERBS["must"].search(sentence) or _NO_OTHER.search(sentence)
+    if behind and asks and is_among(behind[0], words(sentence)):
+        return not (is_negated(sentence) or _NEED_NOT.search(sentence))
     free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
     return bool(free and _VERBS["must"].search(sentence)) and not is_negated(sentence)
 

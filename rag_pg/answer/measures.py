@@ -90,6 +90,8 @@ def _read_units() -> dict[str, tuple[int, Decimal, str]]:
 
 _UNITS = _read_units()
 
+Kind = tuple[int, str]  # a dimension, and the unit where none of it can be converted
+
 # The number, its dimension, the amount in the smallest unit of that, the name of the unit.
 Quantity = tuple[Decimal, int, Decimal, str]
 
@@ -214,6 +216,19 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
 def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
     """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
     return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_rates(text))}
+
+
+def comparable_amounts(text: str) -> list[tuple[Kind, Decimal]]:
+    """Return what a text measures: amounts of one kind can be compared."""
+    return [
+        ((dimension, "" if _UNITS[name][1] else name), amount)
+        for _, (_, dimension, amount, name) in _quantities(text)
+    ]
+
+
+def is_of_dimension(units: Collection[str], dimension: int) -> bool:
+    """Whether a dimension is that of one of some units."""
+    return any(_UNITS[unit][0] == dimension for unit in units)
 
 
 def _quantities(text: str) -> Iterator[tuple[str, Quantity]]:

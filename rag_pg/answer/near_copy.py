@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import CLAUSE, is_negated
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
@@ -34,6 +35,19 @@ _PART = re.compile(  # what can be added to a sentence
     r"|,?\s(?:and|or|und|oder|et|ou|y|o)\s"
     r"(?P<last>(?:(?:an?|the|one|two|three|free|eine?n?|der|die|das|une?|les?|la)\s)?"
     r"[^\W\d_]+(?:\s[^\W\d_]+){0,2})(?=\s*(?:[.;:!?\[*]|$))",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(  # a second thing that is said
+    r",?\s(?:and|und|et|y)\s(?P<part>[^,;:.()]+?)[\s.!?*]*$", re.IGNORECASE
+)
+_MEMBER = re.compile(  # a second thing that it is said of
+    r"\w\s(?:and|und|et|y)\s(?:(?:the|its?|their|der|die|das|les?|la|l['’]|ses?|leurs?|los|las|sus?)"
+    r"\s)?(?P<part>[^\W\d_]{4,})(?=\s\w)",
+    re.IGNORECASE,
+)
+_KIND = re.compile(  # what tells some of a kind from others
+    r"\s(?:with|without|under|over|below|above|in|from|aged|mit|ohne|unter|über|aus|avec|sans|con|sin)"
+    r"\s(?P<kind>(?:\w+\s){1,4}?\w+?)(?=\s)",
     re.IGNORECASE,
 )
 _REST = 0.8  # of the words of the other parts, that the sources have
@@ -67,7 +81,10 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
     under = [told for clause in CLAUSE.split(main) if (told := _told(clause))][-1:]
     return bool(
         needed
-        and all(_share(told, mine) >= _NEAR for told in (spoken, *under))
+        and all(
+            _share(told, mine) >= _NEAR
+            for told in (under if under and len(under[0]) >= _MOST else (spoken, *under))
+        )
         and _share(mine, [*spoken, *_told(before)]) >= _NEAR
         and _share(needed, mine) < _HINT
         and _share(needed, _told(question)) < 2 * _HINT
@@ -90,7 +107,34 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
         rest_told = told - sum(known[word] for word in inside)
         if 3 * shared <= len(part) > 0 and rest_told >= max(2, rest * _REST):
             return True
-    return False
+    return any(
+        not any(known.get(word, False) for word in part)
+        and told >= max(2, (len(known) - len(part)) * _REST)
+        for pattern, least in ((_TAIL, 2), (_MEMBER, 1))
+        for match in pattern.finditer(claim)
+        if len(part := [w for w in _new(match["part"]) if not is_unit(w)]) >= least
+        and not all(map(is_common, part))
+    )
+
+
+def leaves_out_kind(claim: str, sentence: str, question: str) -> bool:
+    """Whether a claim says of all of a kind what a sentence says of some: "Patients take half"
+    where those with a weak liver do."""
+    match = _KIND.search(sentence)
+    first = words(claim)[:1]
+    if match is None or first != words(sentence[: match.start()]):
+        return False
+    kind = [word for word in _told(match["kind"]) if not is_known(word, first)]
+    rest = [word for word in _told(sentence) if word not in kind]
+    mine = _told(claim)
+    return bool(
+        kind
+        and first[0].endswith(("s", "n", "en"))
+        and len(mine) >= _MOST
+        and _share(mine, rest) == 1
+        and _share(rest, mine) >= _NEAR
+        and not _share(kind, [*mine, *words(question)])
+    )
 
 
 def _new(part: str) -> list[str]:

@@ -52,16 +52,29 @@ _ONLY_WITH = re.compile(
     r"|solo con)\s",
     re.IGNORECASE,
 )
+_EVEN_WITHOUT = re.compile(
+    r"\b(?:(?:even|also) without|(?:auch|selbst) ohne|même sans|(?:incluso|aun) sin)\s",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\b(?:if|provided(?: that)?|as long as|wenn|falls|sofern|solange|vorausgesetzt|si"
+    r"|à condition (?:que|de)|siempre que)\s",
+    re.IGNORECASE,
+)
 _UNLESS = re.compile(
     r"\b(?:unless|es sei denn,?(?: dass)?|außer wenn|sauf si|à moins que|salvo que|a menos que)"
     r"\s+([^,.;]+)",
     re.IGNORECASE,
 )
-_WHERE = re.compile(r"\b(?:if|when|where|wenn|falls|si|quand|cuando)\s+([^,.;]+)", re.IGNORECASE)
+_WHERE = re.compile(
+    r"\b(?:(?:even|auch|selbst|même|incluso)\s+)?(?:if|when|where|wenn|falls|si|quand|cuando)\s+([^,.;]+)",
+    re.IGNORECASE,
+)
 _STOP = re.compile(r"[.,;:!?)]")
 _AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
+_MEMBER = 3  # words of a member of a list, at most
 _STEM = 4  # letters
 _ALIKE = 0.6  # of a clause's words, that the other has
 
@@ -86,6 +99,8 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         before: what stands before the sentence, whose words it may mean by a pronoun.
     """
     claim, sentence, before = (" ".join(text.split()) for text in (claim, sentence, before))
+    if _waives(claim, sentence):
+        return True
     for one, other in ((claim, sentence), (sentence, claim)):
         if mains := _of_one_condition(one, other):
             return (_count(mains[0]) == _count(mains[1])) == (find_opposite(*mains) is None)
@@ -145,7 +160,10 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     if here > 1 or others > 1 or bool(_AVOIDS.search(clause)) != bool(_AVOIDS.search(sentence)):
         return False
     around = [*content_of(sentence), *content_of(before)]
-    opposites = [_opposite(clause, part, sentence) for part in nearest]
+    opposites = [
+        _opposite(clause, part, sentence) or _opposite(clause, _whole(part, sentence), sentence)
+        for part in nearest
+    ]
     opposite = opposites[0] if opposites and all(opposites) else None
     if sum(_has(around, word) for word in mine) + bool(opposite) < _ALIKE * len(mine):
         return False
@@ -157,6 +175,8 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     turned = is_turned(clause, sentence)
     if _lacks(clause, sentence):
         return True
+    if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
+        opposite = None  # the same, said twice
     if is_only:  # what it implies of others is not read
         return turned and opposite is None and not here and not others
     there = [*content_of(sentence), *(opposite or ())[:1]]
@@ -174,17 +194,28 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
         )
     ):
         opposite = None  # an hour after it is mixed, before salt is added
-    if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
-        opposite = None  # the same, said twice
     return negates ^ (opposite is not None) ^ turned
 
 
 def _lacks(clause: str, sentence: str) -> bool:
     """Whether a clause is without a thing that a sentence asks for."""
+    return _is_in_both(_WITHOUT, clause, _ONLY_WITH, sentence)
+
+
+def _waives(claim: str, sentence: str) -> bool:
+    """Whether a claim says that what a sentence says under a condition is so without it."""
+    mine = content_of(claim)
+    return _is_in_both(_EVEN_WITHOUT, claim, _ASKS, sentence) and (
+        _common(mine, sentence) >= _ALIKE * len(mine)
+    )
+
+
+def _is_in_both(before: re.Pattern[str], text: str, behind: re.Pattern[str], sentence: str) -> bool:
+    """Whether a text has behind one phrase a word that a sentence has behind another."""
     return any(
         same_word(one, other)
-        for one in _first_words(_WITHOUT, clause)
-        for other in _first_words(_ONLY_WITH, sentence)
+        for one in _first_words(before, text)
+        for other in _first_words(behind, sentence)
     )
 
 
@@ -201,6 +232,16 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
 def _behind(text: str, word: str) -> Sequence[str]:
     """The content words behind a word."""
     return content_of(" ".join(words(text)).partition(f"{word} ")[2])
+
+
+def _whole(part: str, sentence: str) -> str:
+    """A member of a list with what stands before it: "public holidays" in "closed on Sundays and
+    public holidays"; another part as it is."""
+    parts = _clauses(sentence)
+    at = parts.index(part)
+    if not at or len(words(part)) > _MEMBER or any(map(is_function_word, words(part))):
+        return part
+    return f"{parts[at - 1]} {part}"
 
 
 def _common(mine: Sequence[str], part: str) -> int:

@@ -15,6 +15,7 @@ _SIDES = """
 before; prior to; ahead of; vor; bevor; avant; antes de | after; following; nach; nachdem; après | during; während; pendant; durante
 at most; up to; maximum of; no longer; höchstens; bis zu; au plus; au maximum; como máximo; a lo sumo; jusqu'à | at least; minimum of; mindestens; au moins; al menos; como mínimo
 less than; fewer than; shorter than; younger than; lower than; smaller than; under; below; weniger als; kürzer als; jünger als; niedriger als; unter; unterhalb; moins de; au-dessous de; menos de | more than; longer than; older than; higher than; greater than; larger than; over; above; exceed; exceeds; exceeding; mehr als; länger als; älter als; höher als; über; oberhalb; plus de; au-dessus de; más de
+at the latest; spätestens; au plus tard; a más tardar | at the earliest; frühestens; au plus tôt; como pronto
 """  # noqa: E501
 _DURING = 2  # the third side of a time
 _BOUNDS = (1, 2)  # the lines that bound a number: one says what the other does

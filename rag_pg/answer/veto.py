@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from decimal import Decimal
 
+from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
-from rag_pg.answer.near_copy import adds_part, leaves_out_condition, puts_another
+from rag_pg.answer.near_copy import (
+    adds_part,
+    leaves_out_condition,
+    leaves_out_kind,
+    puts_another,
+)
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import misorders, swaps
 from rag_pg.answer.passage import read_source
@@ -83,6 +90,7 @@ def find_veto(
         or swaps(claim, sentence)
         or misorders(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
+        or leaves_out_kind(claim, sentence, question)
         or puts_another(claim, sentence, before, known, question)
         for sentence, before in near
     )
@@ -91,6 +99,7 @@ def find_veto(
             is_of_another_row(claim, one) or is_not_the_most(claim, one)
             for one in _about(claim, sources)
         )
+        is_else = is_else or is_reckoned_wrongly(claim, _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
 
@@ -184,9 +193,10 @@ def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
     if not counted or len(stated) < _LEAST:
         return False
     near = [
-        sentence
+        part
         for sentence, _ in _nearest(plain, sources)
-        if sum(has_word(sentence, word) for word in stated) >= len(stated) * _COPY
+        if _says(sentence, stated)
+        for part in _narrowed(sentence, clause, stated, counted)
     ]
     return bool(near) and any(
         all(
@@ -196,3 +206,24 @@ def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
         )
         for _, value, unit in counted
     )
+
+
+def _says(text: str, stated: Sequence[str]) -> bool:
+    return sum(has_word(text, word) for word in stated) >= len(stated) * _COPY
+
+
+def _narrowed(
+    sentence: str, clause: str, stated: Sequence[str], counted: Sequence[tuple[str, Decimal, str]]
+) -> Sequence[str]:
+    """The parts of a sentence that say what a clause says, where all parts with the figures that
+    they lack speak of something else too; else the sentence."""
+    parts = CLAUSE.split(sentence)
+    saying = [part for part in parts if _says(part, stated)]
+    lacking = {value for _, value, _ in counted} - {v for part in saying for v in figures_of(part)}
+    own = words(clause)
+    others = [
+        any(not (is_function_word(w) or is_number(w) or is_among(w, own)) for w in words(part))
+        for part in parts
+        if not lacking.isdisjoint(figures_of(part))
+    ]
+    return saying if saying and all(others) else [sentence]

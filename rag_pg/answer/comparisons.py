@@ -1,0 +1,175 @@
+"""A comparison that figures of its source deny: "Elm is cheaper than Oak" where Elm costs 90 euros
+and Oak 60."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from rag_pg.answer.figures import counted_figures, number_in_word
+from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension
+from rag_pg.answer.negation import CLAUSE, is_negated
+from rag_pg.answer.passage import read_source
+from rag_pg.answer.rows import names_cell
+from rag_pg.text import has_word, is_function_word, same_word, words
+
+_THAN = re.compile(r"(?<!rather )(?<!other )\b(?:than|als|que)\b", re.IGNORECASE)
+_AS = re.compile(  # three times as much as
+    r"(?P<over>\b(?:more|less)\s+than\s+)?\b(?:(?P<twice>twice|half)|(?P<times>\w+)\s+times)\s+as\s+"
+    r"\w+\s+(?:\w+\s+){0,2}?as\b",
+    re.IGNORECASE,
+)
+_ROUGH = re.compile(
+    r"\b(?:about|almost|nearly|roughly|around|approximately|close to|over)\b", re.IGNORECASE
+)
+# Words of a comparison: of what dimensions, and whether they say that there is more of it.
+_COMPARED = (
+    (("euro",), True, r"dearer|(?:more|plus|más) (?:expensive|cher|chère|car[oa]s?)|teurer"),
+    (("euro",), False, r"cheaper|less expensive|billiger|günstiger|moins cher|más barat[oa]s?"),
+    (("day",), True, r"slower|langsamer|plus lente?s?|más lent[oa]s?"),
+    (("day",), False, r"faster|quicker|schneller|plus rapides?|más rápid[oa]s?"),
+    (("gram",), True, r"heavier|schwerer|plus lourde?s?|más pesad[oa]s?"),
+    (("gram",), False, r"lighter|leichter|plus lég[eè]re?s?|más liger[oa]s?"),
+    (("day", "metre"), True, r"longer|länger|plus longue?s?|plus longtemps|más larg[oa]s?"),
+    (("day", "metre"), False, r"shorter|kürzer|plus courte?s?|más cort[oa]s?"),
+    (("metre",), True, r"taller|higher|deeper|wider|höher|tiefer|breiter"),
+    (("metre",), False, r"lower|narrower|niedriger|schmaler"),
+)
+_MEASURED = (  # what a verb measures: costs more, takes less time
+    (("euro",), r"costs?|price|pays?|kosten|kostet|zahlt|zahlen|coûtent?|coûte|cuestan?"),
+    (("gram",), r"weighs?|wiegt|wiegen|pèse|pesan?"),
+    (("day",), r"lasts?|lasted|takes?|took|dauert|dauern|durent?|duran?"),
+)
+_MORE = re.compile(r"\b(?:more|mehr|plus|más)\b(?:\s+([^\W\d]\w+))?", re.IGNORECASE)
+_LESS = re.compile(r"\b(?:less|fewer|weniger|moins|menos)\b(?:\s+([^\W\d]\w+))?", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;:]\s")
+_PRONOUN = re.compile(r"\s*(?:it|he|she|they|es|er|sie|il|elle|ils|elles)\b", re.IGNORECASE)
+_NEAR = Decimal("0.05")  # of a multiple, that is told exactly
+_ABOUT = Decimal("0.25")  # of one that is told roughly
+
+Amounts = dict[Kind, list[Decimal]]
+
+
+def is_reckoned_wrongly(claim: str, sources: Sequence[str]) -> bool:
+    """Whether a claim compares two things of which its sources have the figures, and all of these
+    say otherwise.
+
+    The figures of a thing are those of its row, in the columns that the claim names where it names
+    some; and of the clauses and sentences that name it and not the other thing.
+    """
+    for clause in _CLAUSE.split(claim):
+        than = _AS.search(clause) or _THAN.search(clause)
+        if than is None or is_negated(clause):
+            continue
+        before, behind = _told(clause[: than.start()]), _told(clause[than.end() :])
+        first = next((w for w in before if w not in behind), "")
+        second = next((w for w in behind if w not in before), "")
+        if first and second and _is_denied(clause, first, second, than, sources):
+            return True
+    return False
+
+
+def _is_denied(
+    clause: str, first: str, second: str, than: re.Match[str], sources: Sequence[str]
+) -> bool:
+    kinds, has_more, noun = _compared(clause, than)
+    mine = _amounts(clause, first, second, noun, sources)
+    others = _amounts(clause, second, first, noun, sources) if mine else {}
+    shared = [
+        kind
+        for kind in mine
+        if kind in others and (noun or not kinds or is_of_dimension(kinds, kind[0]))
+    ]
+    if than.re is _AS:
+        return len(shared) == 1 and _is_other_multiple(
+            clause, than, mine[shared[0]], others[shared[0]]
+        )
+    if has_more is None or not (kinds or noun):
+        return False
+    return bool(shared) and all(
+        max(mine[kind]) <= min(others[kind]) if has_more else min(mine[kind]) >= max(others[kind])
+        for kind in shared
+    )
+
+
+def _compared(clause: str, than: re.Match[str]) -> tuple[Sequence[str], bool | None, str]:
+    """Return of what dimensions a clause compares, whether it says that there is more of it, and
+    the noun of which there is more or less."""
+    before = clause[: than.start()]
+    for kinds, more, pattern in _COMPARED:
+        if re.search(rf"\b(?:{pattern})\b", before, re.IGNORECASE):
+            return kinds, more, ""
+    measured: Sequence[str] = next(
+        (k for k, verb in _MEASURED if re.search(rf"\b(?:{verb})\b", before, re.IGNORECASE)), ()
+    )
+    for more, amount in ((True, _MORE), (False, _LESS)):
+        if match := amount.search(before):
+            noun = (match[1] or "").lower()
+            is_noun = not measured and noun and not is_function_word(noun)
+            return measured, more, noun if is_noun else ""
+    return measured, None, ""
+
+
+def _is_other_multiple(
+    clause: str, than: re.Match[str], mine: Sequence[Decimal], others: Sequence[Decimal]
+) -> bool:
+    if than["twice"]:
+        times = Decimal(2) if than["twice"].lower() == "twice" else Decimal("0.5")
+    else:
+        number = number_in_word(than["times"].lower())
+        if number is None:
+            return False
+        times = Decimal(number)
+    ratios = [one / other for one in mine for other in others if other]
+    if than["over"]:
+        is_more = than["over"].lower().startswith("more")
+        return bool(ratios) and all(r <= times if is_more else r >= times for r in ratios)
+    near = _ABOUT if _ROUGH.search(clause[: than.end()]) else _NEAR
+    return bool(ratios) and all(abs(ratio - times) > near * times for ratio in ratios)
+
+
+def _amounts(clause: str, thing: str, other: str, noun: str, sources: Sequence[str]) -> Amounts:
+    """Return what the sources say that a thing measures, by kind."""
+    found: Amounts = {}
+    for text in _texts(clause, thing, other, sources):
+        for kind, amount in _read(text, noun):
+            found.setdefault(kind, []).append(amount)
+    return found
+
+
+def _read(text: str, noun: str) -> Iterator[tuple[Kind, Decimal]]:
+    if not noun:
+        yield from comparable_amounts(text)
+        return
+    figures = counted_figures(text)
+    for _, value, unit in figures:
+        if (unit and same_word(unit, noun)) or (not unit and len(figures) == 1):
+            yield (-1, noun), value
+
+
+def _texts(clause: str, thing: str, other: str, sources: Sequence[str]) -> Iterator[str]:
+    """Yield the parts of sources that speak of one thing and not of the other."""
+    for source in sources:
+        read = read_source(source)
+        for table in read.tables:
+            columns = [n for n, name in enumerate(table.names) if n and names_cell(clause, name)]
+            for row in table.cells:
+                if has_word(row[0], thing):
+                    yield "; ".join(row[n] for n in columns or range(1, len(row)))
+        speaks = False
+        for sentence in read.sentences:
+            if sentence.kind == "row":
+                continue
+            text = sentence.text
+            here, there = has_word(text, thing), has_word(text, other)
+            speaks = (here or (speaks and bool(_PRONOUN.match(text)))) and not there
+            if speaks:
+                yield text
+            elif here:
+                parts = [part for part in CLAUSE.split(text) if part.strip()]
+                yield from (p for p in parts if has_word(p, thing) and not has_word(p, other))
+
+
+def _told(text: str) -> list[str]:
+    return [word for word in words(text) if not is_function_word(word)]
