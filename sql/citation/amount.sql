@@ -52,7 +52,7 @@ CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- first what each of them has beside the edge, as that is compiled in a twentieth of the time
-RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.(0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
+RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.()0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
     AND form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
     '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
     '|(?:between|zwischen|entre|между) [^ ]+'
@@ -68,12 +68,16 @@ RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.(0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
     '|\u110B\u1167\u11BC\u1112\u1161)'
     ' ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
     -- what is referred to by its number
-    '|(?:^|[^a-z])(?:arti(?:cle|kel|culo|colo)s?|art|sections?|sec|sect|fig(?:ure)?s?|tab(?:le)?s?'
-    '|chapters?|chap|chapitre|kap(?:itel)?|clauses?|annexe?|appendix|paragra(?:ph|f)e?s?|para|eqs?'
-    '|equations?|schedule|volume|vol|pages?|pp?|page|abb(?:ildung)?|tabelle|tableau|abs(?:atz)?'
-    '|abschnitt|seiten?|anhang|anlage|ziff(?:er)?|satz|steps?|schritt|version|rfc)'
-    '(?:[.]? ?\x03|\x03[.]) ?[0-9]'
-    '|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
+    '|(?:^|[^a-z\u0430-\u044F])(?:(?:arti(?:cle|kel|\u0301?culo|colo|go)s?|sections?|seccio\u0301?n'
+    '|sezione|figu(?:res?|ras?|ur)|tab(?:l(?:es?|as?|eaux?)|el(?:as?|l[ae])?)|chap(?:ters?|itre)'
+    '|capi(?:\u0301tulo|tolo)s?|kapitel|hoofdstuk|clauses?|cla\u0301?usula|annexe?|anexo|allegato'
+    '|bijlage|appendix|para\u0301?gra(?:ph|f)[eo]?s?|pa\u0301rrafo|equations?|schedule|volume'
+    '|pages?|pa\u0301?ginas?|abbildung|absatz|abschnitt|seiten?|anhang|anlage|ziffer|satz|steps?'
+    '|schritt|version|rfc|directive|richtlinie|verordnung|regulation|ley'
+    '|стать[яие]|пункт[аеу]?|глав[аыеу]|раздел[аеу]?|таблиц[аыеу]|рисун(?:ок|к[аеу])'
+    '|страниц[аыеу]|приложени[еяюи]) ?\x03|(?:art|sect?|figs?|tabs?|[ck]ap|chap|para|eqs?|vol|pp?'
+    '|pa\u0301?g|abb|abs|ziff|ст|рис|табл|стр|п)(?:[.]? ?\x03|\x03[.])'
+    '|[(](?:e[ucg]|[uc]e)(?:[)] ?\x03|\x03[)])) ?[0-9]|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
     -- a call
     '|[0-9a-z](?:\x03[(]|[(]\x03)[0-9]');
 
@@ -174,7 +178,7 @@ CREATE OR REPLACE FUNCTION rag._units()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN E' m g l km kg kl cm cg cl mm mg ml dm dg dl nm ng nl um ug ul \u00B5m \u00B5g \u00B5l'
     ' \u03BCm \u03BCg \u03BCl Hz kHz MHz GHz kB kiB kbit kW kWh MB MiB Mbit MW MWh GB GiB'
-    ' Gbit GW GWh TB TiB Tbit TW TWh Wh bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
+    ' Gbit GW GWh TB TiB Tbit TW TWh Wh H S bit kV MV mV Pa kPa MPa hPa mA kA kJ MJ cal kcal'
     ' kN s ms ns min h ha t hl oz lb lbs ft yd mph ppm bps mol mmol percent Prozent'
     ' thousand million millions billion billions trillion trillions tausend Tausend'
     ' Million Millionen Milliarde Milliarden Mio Mrd milliard milliards mil mill millones'
@@ -233,8 +237,8 @@ BEGIN
         RETURN false;
     END IF;
     _found := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
-        '([0-9]|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen() || E']*\\x03(?:[.]?[*_'
-        || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
+        '([0-9](?!\\x03?[.])|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen()
+        || E']*\\x03(?:[.]?[*_' || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
         '[^\\x01-#%-@[-`{-\\x7F]+(?![0-9])|[0-9])');
     _last := ' ' || rtrim(_found[2], '.') || ' ';
     _next := ' ' || _found[3] || ' ';
@@ -247,7 +251,8 @@ BEGIN
             strpos(rag._money(), _next) > 0
         ELSE _next BETWEEN ' 0' AND ' 9 '
             AND (strpos(rag._currencies(), _last) > 0
-                OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $') END
+                OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $'
+                    AND _edge !~ E'[A-Z](?:[.][*_ \n]*\x03|\x03[.])') END
         -- degrees, feet and inches, a ratio (5 : 3), an ordinal
         OR _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'

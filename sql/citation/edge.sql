@@ -21,9 +21,9 @@ $$The inside of a bracket expression for white space and characters that are not
 
 CREATE OR REPLACE FUNCTION rag._around()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN rag._unseen() || '"''`|\u00AB\u00B4\u00BB\u02B9\u02BB-\u02BD\u055A\u05F3\u05F4\u2018-\u201F'
-    '\u2032\u2033\u2035\u2036\u2039\u203A\u3008-\u3011\u3014-\u301B\u301D-\u301F\uA78C\uFF02'
-    '\uFF07\uFF40';
+RETURN rag._unseen() || '"''`|\u00AB\u00B4\u00BB\u02B9\u02BB-\u02BD\u0374\u055A\u05F3\u05F4'
+    '\u2018-\u201F\u2032-\u2037\u2039\u203A\u2057\u3008-\u3011\u3014-\u301B'
+    '\u301D-\u301F\uA78C\uFF02\uFF07\uFF40';
 
 COMMENT ON FUNCTION rag._around IS
 $$The inside of a bracket expression for what is not seen, quotation marks and brackets.$$;
@@ -79,9 +79,11 @@ BEGIN
     END IF;
     IF NOT _kept @> ascii(right(_core, 1)) THEN
         _core := regexp_replace(_core, '(?:[' || rag._around()
-            || E'\\])}\\uFF09\\uFF3D.,;:!?\\u203C\\u2026\\u2047-\\u2049\\u3001\\u3002\\uFF0C\\uFF0E'
-            '\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965'
-            '\\u0589]|[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
+            || E'\\])}\\uFF09\\uFF3D.,;:!?\\u037E\\u203C\\u2024-\\u2026\\u2047-\\u2049'
+            '\\u3001\\u3002\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64'
+            '\\u060C\\u061B\\u061F\\u06D4\\u0964\\u0965\\u0589'
+            '\\uFE10-\\uFE16\\uFE19\\uFE30\\uFE50-\\uFE52\\uFE54-\\uFE57]'
+            '|[\\[(](?:\\.{3,}|\\u2026)[\\])]|(?<=[' || rag._unseen() || '])' || rag._dash()
             || ')+$', '');
     END IF;
     RETURN _core;
@@ -99,8 +101,9 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
     AND strpos(' BUN(),', left(split_part(shape, E'\x03', 2), 1)) = 0
-    AND shape !~ E'(^|[ BUN(),])(?:[:;?''*_-]|[.!]{2,})+\x03[^0$+%.-]'
-        '|\x03[.:;!?''*_]+($|[ BUN(),])|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
+    AND shape !~ E'(^|[ BUN(),])(?:[:;?''*_-]|[.!]{2,})[.:;!?''*_-]*\x03[^0$+%.-]'
+        '|(^|[ BUN(),])!*[;?][;!?]*\x03|\x03[.:;!?''*_]+($|[ BUN(),])'
+        '|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
     OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,[+$-]*0'
         '|(^|[ 0])\\^[^^0N]*[0N][^^]*\\^ *\x03 *[0N]|0 ?%\x03 ?0+[''%B]|0 *\x03 *:*[%$+^/~]'
         '|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
@@ -174,8 +177,8 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN edge ~ (
     -- Ca(OH)₂, [CuCl₄]²⁻, −½
-    E'[^ \n]\x03[])}]*[\u2080-\u208E]|(?:[^ \n]\x03[])}]+|[])}]\x03)'
-    '[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B]'
+    E'(?:[^ \n]\x03[])}]+|[])}]\x03)'
+    '(?:[\u2080-\u208E]|[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B])'
     '|[-+\u00B1\u2212]\x03[\u00BC-\u00BE\u2150-\u215F]'
     -- x_{1}, 10^{5}, ません
     '|[^ \n]\x03[_^][{]|[_^](?:\x03[{]|[{]\x03)'
@@ -194,20 +197,26 @@ CREATE OR REPLACE FUNCTION rag._parts_equation(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- first whether it has one of those that are used, for a regular expression takes longer
-RETURN translate(edge, E'=+*<>\u2212\u00B1\u00B7\u00D7\u00F7\u2190\u2192\u2194\u21D2\u21D4\u21CC'
-    '\u2208\u221E\u2227\u2228\u2229\u222A\u2248\u2260\u2261\u2264\u2265\u2282\u2286\u22C5', '')
-    <> edge AND edge ~ (
+RETURN translate(edge, E'=+*/<>\uFE61\uFF0A\u2212\u00B1\u00B7\u00D7\u00F7\u2190\u2192\u2194'
+    '\u21D2\u21D4\u21CC\u2208\u221E\u2227\u2228\u2229\u222A\u2248\u2260'
+    '\u2261\u2264\u2265\u2282\u2286\u22C5', '') <> edge AND (edge ~ (
     '(?:' || rag._symbol(false) || E'(?: *\x03 +| +\x03 *)' || rag._operator()
     || E' |(?: *\x03 +| +\x03 *)' || rag._operator() || ' ' || rag._symbol(true) || '|'
     || rag._symbol(false) || ' ' || rag._operator() || E'(?: *\x03 +| +\x03 *)|[^ \n] +'
-    || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true)
-    -- of words: price * quantity
-    || E'|[^ \n](?: *\x03 +| +\x03 *)(?:[:=!<>]=|[*\u00D7\u00F7]) [^ \n]'
-    || E'|[^ \n] (?:[:=!<>]=|[*\u00D7\u00F7])(?: *\x03 +| +\x03 *)[^ \n])');
+    || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true) || ')')
+    OR regexp_replace(edge, E' +\x03 *|\x03([])}]*) +', E'\\1 \x03 ') ~ (
+        -- price * quantity, net_price + tax, total = price - rebate
+        E'[^ \n] (?:\x03 )?(?:[:=!<>]=|[*\u00D7\u00F7\u2260\u2264\u2265\uFE61\uFF0A])'
+        '(?: \x03 |(?<=\x03 .{1,2}) )[^ \n\x03]'
+        '|[A-Za-z0-9](?:_[A-Za-z0-9]+|[.][a-z][a-z_]+|[(][)]) (?:\x03 [+/=]|[+/=] \x03) [^ \n]'
+        '|[^ \n] (?:\x03 [+/=]|[+/=] \x03) [A-Za-z]+(?:_[A-Za-z0-9]|[.][a-z]{2}|[(][)])'
+        '|[^ \n] (?:\x03 =|= \x03) [^ \n]+ [-+*/] [^ \n]'
+        '|[^ \n] = [^ \n]+ (?:\x03 [-+/]|[-+/] \x03) [^ \n]'));
 
 COMMENT ON FUNCTION rag._parts_equation IS
 $$Whether the character 3 stands, in a text as it stands, beside an operator of which one side is
-one letter or has an index (E = mc², a + b), or beside a comparison (>=), * or × between blanks.$$;
+one letter or has an index (E = mc², a + b), beside a comparison (>=), * or × between blanks, or
+beside another operator that has a name of code at its side, or an equals sign next to it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ends_inside(form text, shape text, quoted text)
@@ -332,13 +341,13 @@ BEGIN
     END IF;
     IF NOT _begins THEN
         IF rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
-            OR rag._parts_equation(right(_before, 12) || E'\x03' || left(_slice, 12)) THEN
+            OR rag._parts_equation(right(_before, 24) || E'\x03' || left(_slice, 24)) THEN
             RETURN false;
         END IF;
     END IF;
     IF NOT _ends THEN
         IF rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
-            OR rag._parts_equation(right(_slice, 12) || E'\x03' || left(_after, 12)) THEN
+            OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24)) THEN
             RETURN false;
         END IF;
     END IF;
@@ -372,7 +381,7 @@ BEGIN
         _edge := right(_parts[1], 24) || E'\x03' || left(_parts[2], 24);
         _shape := rag._quote_shape(_edge);
         _is_cut := rag._parts_token(_shape) OR rag._parts_words(_edge)
-            OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(ltrim(_parts[2], E'\uFDD0'));
+            OR right(_parts[1], 1) NOT IN ('', ' ') AND rag._is_mark(_parts[2]);
         IF strpos(_shape, '0') > 0 THEN
             _is_cut := (_is_cut
                 -- ,5 is a number, and 5' are feet
@@ -390,7 +399,7 @@ BEGIN
         _edge := right(_parts[2], 24) || E'\x03' || left(_parts[3], 24);
         _shape := rag._quote_shape(_edge);
         _is_cut := rag._ends_inside(_edge, _shape, _parts[2]) OR rag._parts_words(_edge)
-            OR rag._is_mark(ltrim(_parts[3], E'\uFDD0'))
+            OR rag._is_mark(_parts[3])
             -- of numbers that are one character only raised ones are marks of notes: not those of
             -- formulas, fractions, circled ones
             OR strpos(_shape, E'\x03^') > 0 AND strpos(_shape, E'U\x03^') = 0

@@ -185,6 +185,7 @@ DECLARE
         '\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFF8\\U0001BCA0-\\U0001BCA3'
         '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF]+', '', 'g');
     _is_plain boolean;
+    _raised text;
 BEGIN
     IF octet_length(_text) > length(_text) THEN
         _is_plain := _text !~ rag._special_character();
@@ -237,24 +238,26 @@ BEGIN
         IF NOT _is_plain THEN
             -- 10² is not 102, 1½ not 11/2
             _text := regexp_replace(_text,
-                E'([\\u00B2\\u00B3\\u00B9\\u00BC-\\u00BE\\u2070-\\u209C\\u2150-\\u215F\\u2189'
-                '\\u2460-\\u249B'
+                E'([\\u00B2\\u00B3\\u00B9\\u00BC-\\u00BE\\u2070-\\u207C\\u207F-\\u208C\\u208F-'
+                '\\u209C\\u2150-\\u215F\\u2189\\u2460-\\u249B'
                 '\\u24EA-\\u24FF\\u2776-\\u2793\\u3192-\\u3195\\u3220-\\u3229\\u3248-\\u324F'
                 '\\u3251-\\u325F\\u3280-\\u3289\\u32B1-\\u32BF\\U0001F100-\\U0001F10A]+)',
                 E'\x01\\1\x01', 'g');
-            -- NFKD makes letters' accents of lines above, and three signs of one
-            _text := translate(_text, E'\uFE49\uFE4A\uFE4B\uFE4C\u2A74',
-                E'\u00B6\u00B6\u00B6\u00B6\u2254');
+            -- NFKD makes letters' accents of lines above, three signs of one, brackets of raised
+            -- and lowered ones, which are letters, and puts a space before a mark of voice
+            _text := translate(_text, E'\uFE49\uFE4A\uFE4B\uFE4C\u2A74\u207D\u207E\u208D\u208E'
+                '\u309B\u309C', E'\u00B6\u00B6\u00B6\u00B6\u2254\uFDD2\uFDD3\uFDD4\uFDD5'
+                '\u3099\u309A');
             -- and a space with an accent of one that stands alone
             _text := regexp_replace(_text, E'([\\u00A8\\u00AF\\u00B8\\u02D8-\\u02DD\\u037A\\u0384'
                 '\\u0385\\u1FBD\\u1FBF-\\u1FC1\\u1FCD-\\u1FCF\\u1FDD-\\u1FDF\\u1FED\\u1FEE'
-                '\\u1FFD\\u1FFE\\u2017\\u203E\\u309B\\u309C\\uFFE3])',
+                '\\u1FFD\\u1FFE\\u2017\\u203E\\uFFE3])',
                 E'\uFDD0\\1', 'g');
         END IF;
         _text := replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'),
             E'\uFDD0 ', E'\uFDD0');
         IF _text ~ E'[\\u0E01-\\u0EFF\\u1000-\\u11FF\\u1780-\\u17DD\\u3005-\\u9FFF\\uA9E0-\\uAA7F'
-            '\\uF900-\\uFAFF\\U00020000-\\U000323AF]' THEN
+            '\\uF900-\\uFAFF\\U00016FE3\\U00020000-\\U000323AF]' THEN
             _text := regexp_replace(_text,
                 -- Katakana, which make words, are none, whatever the mark of their voice
                 '(?<=' || rag._unspaced_letter() || E')(?<![\\u30A1-\\u30FE][\\u3099\\u309A])'
@@ -276,10 +279,12 @@ BEGIN
         ' ', E' \x04'), E'\x04 ', ''), E'\x04', '');
     IF strpos(_text, '- ') > 0 THEN
         -- a word divided at the end of a line
-        _text := regexp_replace(_text, '(?<=' || rag._letter() || ')- (?=' || rag._letter() || ')',
-            E'\x02', 'g');
+        _raised := CASE WHEN strpos(_text, E'\x01') > 0 THEN E'\x01?' ELSE '' END;
+        _text := regexp_replace(_text, '(?<=' || rag._letter() || _raised || ')- (?=' || _raised
+            || rag._letter() || ')', E'\x02', 'g');
     END IF;
-    _text := regexp_replace(_text, E'(?<=[0-9]) (?=%)| (?=[.,:]\x03?([^0-9a-z\x03]|$))', '', 'g');
+    _text := regexp_replace(_text,
+        E'(?<=[0-9]) (?=%)| (?=[.,:][.,:\x03]*([^0-9a-z.,:\x03]|$))', '', 'g');
     RETURN btrim(replace(replace(_text, ' "', '"'), '" ', '"'));
 END
 $$;

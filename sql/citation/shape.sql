@@ -111,8 +111,9 @@ number, which is faster.$$;
 CREATE OR REPLACE FUNCTION rag._unspaced_letter()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u0E01-\u0E3A\u0E40-\u0E4E\u0E80-\u0ECF\u0EDC-\u0EFF\u1000-\u103F\u1050-\u108F'
-    '\u109A-\u109D\u1780-\u17D3\u17D7\u17DC\u17DD\u3005\u3040-\u309F\u3400-\u4DBF\u4E00-\u9FFF'
-    '\uA9E0-\uA9EF\uA9FA-\uA9FF\uAA60-\uAA76\uAA7A-\uAA7F\uF900-\uFAFF\U00020000-\U000323AF]';
+    '\u109A-\u109D\u1780-\u17D3\u17D7\u17DC\u17DD\u3005\u303B\u3040-\u309F\u3400-\u4DBF'
+    '\u4E00-\u9FFF\uA9E0-\uA9EF\uA9FA-\uA9FF\uAA60-\uAA76\uAA7A-\uAA7F\uF900-\uFAFF\U00016FE3'
+    '\U00020000-\U000323AF]';
 
 COMMENT ON FUNCTION rag._unspaced_letter IS
 $$A regular expression for one letter of Thai, Lao, Burmese, Khmer or Chinese, or of
@@ -154,12 +155,12 @@ but for dashes, apostrophes, and what also stands inside of words and numbers.$$
 
 CREATE OR REPLACE FUNCTION rag._letter()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '[^\x01-\x40\x5B-\x60\x7B-\x7F\u00B0\u066A\u2027\u2030-\u2035\u2057\u2254'
+RETURN '[^\x01-\x40\x5B-\x60\x7B-\x7F\u00B0\u066A\u2027\u2030-\u2035\u2057\u2212\u2254'
     || btrim(rag._breaker(), '[]') || btrim(rag._figure(), '[]') || ']';
 
 COMMENT ON FUNCTION rag._letter IS
 $$A regular expression for one character that is no mark between words, no figure and no
-per cent, degree, prime, hyphenation point or sign of assignment.$$;
+per cent, degree, prime, hyphenation point, minus or sign of assignment.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._classless()
@@ -214,8 +215,7 @@ BEGIN
         'N', 'g');
     IF strpos(_shape, E'\u3099') + strpos(_shape, E'\u309A') > 0 THEN
         -- Katakana, which make words, with the mark of its voice
-        _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE\\uFDD0])[\\u3099\\u309A]',
-            E'\\1', 'g');
+        _shape := regexp_replace(_shape, E'([\\u30A1-\\u30FE])[\\u3099\\u309A]', E'\\1', 'g');
     END IF;
     RETURN regexp_replace(_shape, rag._unspaced_letter(), 'U', 'g');
 END
