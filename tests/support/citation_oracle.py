@@ -26,7 +26,7 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!
          r"(?:§|[⁺⁻⁼₊₋₌]|\b(?:minus|chf|eur|usd|gbp|rs|pp?)) ?\d", r"[不未無无没非第] ?\w",
          r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d", r"[a-z\d]\(\d",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]",
-         r"\S (?:[:=!<>]=|[*×÷]) \S")
+         r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
 STOP = r" ?(?:of|and|in|the|for|by|on|at|was|is|with|from|no)\b"
