@@ -21,18 +21,35 @@ _TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somm
 _NO_QUANTITY = re.compile(
     r"version|release|id|nr|no|number|phone|zip|plz|code|year|jahr|date|datum"
 )
+# What columns are of, their maximum and their minimum. The first mean these columns whatever else a
+# question names (the cheapest plan for ten users), the others where it names no column of numbers.
+_OF_COLUMNS = (
+    ("price cost fee preis kosten prix precio", r"most expensive|dearest|teuerste\w*",
+     r"cheapest|least expensive|billigste\w*|günstigste\w*"),
+    ("weight mass gewicht masse poids peso", r"heaviest|schwerste\w*", r"lightest|leichteste\w*"),
+    ("age alter âge edad", r"oldest|älteste\w*", r"youngest|jüngste\w*"),
+    ("depth tiefe profondeur", r"deepest|tiefste\w*", r"shallowest|flachste\w*"),
+    ("width breite largeur", r"widest|broadest|breiteste\w*", r"narrowest|schmalste\w*"),
+    ("height elevation altitude höhe hauteur altura", r"tallest", r"least tall"),
+)  # fmt: skip
+_OF_OTHERS = (
+    ("height elevation altitude höhe hauteur altura", r"highest|höchste\w*",
+     r"lowest|niedrigste\w*"),
+    ("length duration länge dauer longueur durée", r"longest|längste\w*", r"shortest|kürzeste\w*"),
+)  # fmt: skip
+_MOST_OF, _LEAST_OF = (
+    "|".join(one[side] for one in (*_OF_COLUMNS, *_OF_OTHERS)) for side in (1, 2)
+)
 _ASKED: dict[Aggregate, str] = {
     "sum": r"sum|total|totals|altogether|combined|summe|gesamt\w*|insgesamt|somme|suma|totale?",
     "average": r"average|mean|durchschnitt\w*|mittelwert|moyenne?|promedio",
-    "maximum": r"maximum|max|highest|largest|biggest|greatest|most expensive|(?<!at )most(?! of\b)"
-    r"|longest|höchste\w*|größte\w*|teuerste\w*|längste\w*|maximale?\w*|meisten",
-    "minimum": r"minimum|min|lowest|smallest|cheapest|least expensive|(?<!at )least|shortest|fewest"
-    r"|niedrigste\w*|kleinste\w*|billigste\w*|günstigste\w*|kürzeste\w*|minimale?\w*|wenigsten",
+    "maximum": r"maximum|max|largest|biggest|greatest|größte\w*|maximale?\w*|meisten"
+    rf"|{_MOST_OF}|(?<!at )most(?! of\b)",
+    "minimum": r"minimum|min|smallest|fewest|kleinste\w*|minimale?\w*|wenigsten"
+    rf"|{_LEAST_OF}|(?<!at )least",
     "count": r"how many|number of|wie viele|anzahl|combien de|cuánt[oa]s",
 }
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
-_PRICED = re.compile(r"\b(?:expensive|cheapest|teuerste\w*|billigste\w*|günstigste\w*)\b")
-_PRICES = ("price", "cost", "fee", "preis", "kosten", "prix", "precio")
 _OF_TABLES = (
     "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
     "expensive", "together", "overall", "alle", "allen", "tabelle", "liste", "zeile", "spalte",
@@ -73,8 +90,10 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
         return None
     asked = [w for w in content_words(without_operation(question)) if not is_function_word(w)]
     meant = _meant(table, asked)
-    if _PRICED.search(question.casefold()):
-        meant = _meant(table, _PRICES) or meant
+    if of_them := _columns_of(question, table, _OF_COLUMNS):
+        meant = of_them
+    elif not any(_numbers(table, n) for n in meant):
+        meant = _columns_of(question, table, _OF_OTHERS) or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES]
     if not all(is_among(word, known) for word in asked):
         return None
@@ -150,6 +169,17 @@ def _count(asked: Sequence[str], table: Table) -> tuple[str, Sequence[int]] | No
 def _meant(table: Table, asked: Sequence[str]) -> list[int]:
     """The columns of whose names a question has a word."""
     return [n for n, name in enumerate(table.names) if _names(name, asked)]
+
+
+def _columns_of(question: str, table: Table, kinds: Sequence[tuple[str, str, str]]) -> list[int]:
+    """The columns that a superlative of a question means: those of weights, for heaviest."""
+    text = question.casefold()
+    return [
+        n
+        for names, most, least in kinds
+        if re.search(rf"\b(?:{most}|{least})\b", text)
+        for n in _meant(table, names.split())
+    ]
 
 
 def _names(name: str, asked: Sequence[str]) -> bool:

@@ -257,6 +257,28 @@ def test_the_cheapest_of_a_column_without_the_name_of_a_price() -> None:
     assert found and found[0] == "minimum of Standard: 4 (Malta; 2 rows)"
 
 
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
+        ("Which is the heaviest pier?", "maximum of Weight: 90 t (North; 3 rows)"),
+        ("the lightest of all", "minimum of Weight: 7 t (Inn; 3 rows)"),
+        ("Which pier is the tallest?", "maximum of Height: 12 m (Inn; 3 rows)"),
+        ("Which pier is the highest?", "maximum of Height: 12 m (Inn; 3 rows)"),
+        ("What is the highest fare?", "maximum of Fare: 5 € (South; 3 rows)"),
+        ("Which is the longest pier?", "maximum of Length: 300 m (North; 3 rows)"),
+        ("What is the shortest length?", "minimum of Length: 40 m (South; 3 rows)"),
+        ("What is the lowest height?", "minimum of Height: 3 m (South; 3 rows)"),
+        ("Which is the deepest pier?", None),
+        ("Which is the oldest pier?", None),
+    ],
+)
+def test_a_superlative_means_a_column(question: str, result: str | None) -> None:
+    rows = "| North | 90 t | 9 m | 300 m | 4 € |\n| South | 8 t | 3 m | 40 m | 5 € |\n"
+    head = "| Pier | Weight | Height | Length | Fare |\n|---|---|---|---|---|\n"
+    found = counted(question, f"{head}{rows}| Inn | 7 t | 12 m | 70 m | 2 € |\n")
+    assert (found[0] if found else None) == result
+
+
 _UNITS = st.sampled_from([("", ""), ("", " €"), ("$", ""), ("EUR ", ""), ("", " kg"), ("", "%")])
 
 
