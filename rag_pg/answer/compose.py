@@ -15,6 +15,7 @@ from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import (
     are_editions,
     asked_until,
+    is_changed,
     is_restated,
     names_day,
     other_figures,
@@ -134,8 +135,11 @@ def _by_passage(cited: Iterable[Cited]) -> list[tuple[Candidate, list[int]]]:
 
 def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | None:
     """Return the sentence of the newest document, of the time that a question is about, which
-    states other figures than the answering one; None where that is of it."""
+    states other figures than the answering one, or of the newest section of its document; None
+    where that is of it."""
     c, at = first
+    if section := _newest_section(question, c, at, ranked):
+        return section
     until = asked_until(question)
     years = re.findall(r"\b\d{4}\b", question) if until is None else [str(until.year)]
     if any(year in f"{c.hit.title}{c.hit.uri}" for year in years):
@@ -155,6 +159,35 @@ def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited 
         return None
     _, n, position = max(editions)
     return ranked[-n], position
+
+
+def _newest_section(
+    question: str, c: Candidate, at: int, ranked: Sequence[Candidate]
+) -> Cited | None:
+    """Return the sentence of the section of latest date, as of release notes, which states other
+    figures than the answering one of its document; None where there is none or a question names
+    a number, which may be a section's."""
+    day = _section_day(c, at)
+    if day is None or has_number(question):
+        return None
+    later = [
+        (found, -n, position)
+        for n, other in enumerate(ranked)
+        if other.hit.document_id == c.hit.document_id
+        for position, against in enumerate(other.sentences)
+        if (found := _section_day(other, position)) is not None
+        and found > day
+        and is_changed(c.sentences[at].text, against.text)
+    ]
+    if not later:
+        return None
+    _, n, position = max(later)
+    return ranked[-n], position
+
+
+def _section_day(c: Candidate, at: int) -> date | None:
+    """The date in the heading above a sentence."""
+    return source_date({}, c.headings_above[at] or c.hit.heading.rpartition(" > ")[2], "")
 
 
 def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:

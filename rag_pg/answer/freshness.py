@@ -57,6 +57,12 @@ _ASKED_YEAR = re.compile(
     re.IGNORECASE,
 )
 
+_ASKED_NOW = re.compile(
+    r"\b(latest|newest|currently|nowadays|neueste[nrs]?|derzeit|aktuelle?[nrs]?|actuellement"
+    r"|actualmente|current(?=\s+(?!of\b|in\b|is\b|does\b|do\b|at\b|for\b|and\b)\w))\b",
+    re.IGNORECASE,
+)
+
 
 def find_freshness(
     checked: Sequence[tuple[Citation, CheckedQuote | None]],
@@ -133,6 +139,12 @@ def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     return one.document_id != other.document_id and bool(_other_figures(sentence, against, least))
 
 
+def is_changed(sentence: str, against: str) -> bool:
+    """Whether two sentences of editions in one document, as of a program, say the same but for
+    their figures."""
+    return bool(_other_figures(sentence, against, LEAST_OF_EDITIONS))
+
+
 def _least(one: Hit | Citation, other: Hit | Citation) -> int:
     return LEAST_OF_EDITIONS if are_editions(one, other) else LEAST_WORDS
 
@@ -154,6 +166,12 @@ def asked_until(question: str) -> date | None:
 def is_of_time(word: str) -> bool:
     """Whether a word is a year or the name of a month."""
     return word.casefold() in MONTHS or _ASKED_YEAR.fullmatch(word) is not None
+
+
+def words_of_now(question: str) -> set[str]:
+    """Return the words of a question that ask for what holds now, which no text needs to have: the
+    latest, the current price (not the current of a motor)."""
+    return {match[1].casefold() for match in _ASKED_NOW.finditer(question)}
 
 
 def holds_since(metadata: Mapping[str, Any]) -> date | None:

@@ -65,7 +65,7 @@ def find_mismatch(
     A row of a table that the question names has no column for what it asks, no row is of the kind
     that it names (a corporate membership), a quantity in one word
     (a 60-litre bin) is not among those that the passage tells apart, the passage is of other years,
-    or it has no telephone number, mail address or colour where one is asked for.
+    or it has no telephone number, mail address, price or colour where one is asked for.
 
     Args:
         others: passages, one of which may have the quantity or the year. unknown: words of the
@@ -82,6 +82,8 @@ def find_mismatch(
 
 def _no_value(question: str, best: Candidate) -> str:
     around = best.shown[max(best.best - BESIDE, 0) : best.best + BESIDE + 1]
+    above = [best.hit.title, best.hit.heading, *best.headings_above, *_table(best)[0]]  # "Prices"
+    around += [re.sub(r"\d", "", text) for text in above]
     lacking = find_lacking_value(question, "\n".join(around))
     return f"the nearest passage has no {lacking}" if lacking else ""
 

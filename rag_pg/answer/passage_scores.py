@@ -10,7 +10,7 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.freshness import is_of_time
+from rag_pg.answer.freshness import is_of_time, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch
@@ -308,12 +308,16 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     time = {word for word in different if is_of_time(word.strip(MARKS))}
     if any(map(is_identifier, time)) and any(c.day for c in candidates):
         met |= time  # though no text names the year
+    of_now = words_of_now(found.question)
+    now = {word for word in different if word.strip(MARKS).casefold() in of_now}
+    met |= now
     return [
         Asked(
             word=word.strip(MARKS),
             weight=float(weight),
             is_met=word in met,
-            is_known=found.is_known(word) and (word in met or not is_part_number(word)),
+            is_known=word in now
+            or (found.is_known(word) and (word in met or not is_part_number(word))),
             is_paraphrased=bool(more > 0),
             is_name=any(is_in(word, name) for name in names),
         )

@@ -76,6 +76,14 @@ _VALUES = {  # what is asked for by its kind, and what every text that tells it 
             "@",
         ),
         (
+            "price",
+            r"\b(?:what(?:['’]s|\s+is|\s+are|\s+was)|was\s+ist|wie\s+hoch\s+ist|quel\s+est|cuál\s+es)"
+            r"\s+(?:the|der|le|el)\s+(?:[\w-]+\s+)?(?:prices?|preis|prix|precio)\b",
+            r"[$€£¥₹]|\d[.,]\d\d\b|\b(?:euros?|dollars?|pounds?|francs?|franken|cents?|pence|yen|eur|usd|gbp|chf"
+            r"|free|gratis|kostenlos|gratuit\w*|prices?|priced|costs?|fees?|charge[ds]?|pay|paid"
+            r"|preis\w*|kost\w*|gebühr\w*|prix|tarif\w*|coût\w*|precio\w*|cuesta\w*)\b",
+        ),
+        (
             "colour",
             r"\b(?:what|which)\s+colou?rs?\b|\bwhat(?:['’]s|\s+is)\s+the\s+colou?r\b"
             r"|\bwelche\s+farbe\b|\bquelle\s+couleur\b|\bqué\s+color\b",
@@ -155,8 +163,8 @@ def has_number(text: str) -> bool:
 
 
 def find_lacking_value(question: str, text: str) -> str:
-    """Return what a question asks for where that is a telephone number, a mail address or a colour
-    and a text has none; else ""."""
+    """Return what a question asks for where that is a telephone number, a mail address, a price
+    or a colour and a text has none; else ""."""
     return next(
         (
             what

@@ -90,6 +90,13 @@ def test_a_quantity_that_the_passage_does_not_tell_apart_is_no_answer() -> None:
          "The depot: call 0341 / 55 02."),
         ("What is the email address of the depot?", "The depot answers each email.",
          "The depot: depot@rail.example."),
+        ("What is the price of the Heron?", "The Heron has 12 seats.", "The Heron: 12 euros."),
+        ("Was ist der Preis des Heron?", "Der Heron wiegt 12 kg.", "Der Heron kostet 12 Euro."),
+        ("What is the price of the Heron?", "# Engines\n\n- Heron: 12 seats",
+         "# Prices\n\n- Heron: 12"),
+        ("What is the price of the Heron?",
+         "| Engine | Seats |\n|---|---|\n| Heron | 12 |\n| Plover | 9 |",
+         "| Engine | Price |\n|---|---|\n| Heron | 12 |\n| Plover | 9 |"),
     ],
 )  # fmt: skip
 def test_what_is_asked_by_its_kind_is_in_the_answer(question: str, without: str, told: str) -> None:

@@ -6,6 +6,7 @@ import statistics
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -594,6 +595,33 @@ def test_a_title_that_says_what_it_replaces_is_of_an_edition() -> None:
     got = ask("How old are drivers?", old, new)
     assert got.text.startswith(f"{title}\n\n**Drivers are 19")
     assert "Older, of 2023-01-01: Terms of use" in got.text
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(
+    ("question", "version"),
+    [
+        ("What is the current minimum version of Java?", "21"),
+        ("Which version of Java is the minimum?", "21"),
+        ("What is the minimum version of Java in 3.0?", "17"),
+        ("What was the minimum version of Java in 2024?", "17"),
+    ],
+)
+def test_of_dated_sections_of_one_document_the_newest_answers(
+    question: str, version: str, *, split: bool
+) -> None:
+    heads = ("3.0 (2024-10-20)", "3.1 (2025-03-11)", "3.2 (2025-08-02)")
+    says = [f"The minimum version of Java is {n}." for n in (17, 21)]
+    texts = [says[0], "Dark mode for pages.", says[1]]
+    whole = "\n\n".join(f"## {head}\n\n{text}" for head, text in zip(heads, texts, strict=True))
+    pages = [hit(whole, title="Notes")]
+    if split:
+        pages = [
+            replace(hit(text, number=n, title="Notes"), heading=head, document_id=UUID(int=9))
+            for n, (head, text) in enumerate(zip(heads, texts, strict=True), 1)
+        ]
+    got = ask(question, *pages)
+    assert f"Java is {version}" in got.citations[0].quote
 
 
 def test_of_rows_with_as_many_words_the_nearest_answers() -> None:
