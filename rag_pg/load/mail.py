@@ -40,7 +40,10 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     begins with who wrote it to whom; `notes` name the others. Raises: UnsupportedFile (an HTML
     body).
     """
-    message = message_from_bytes(_with_utf8_headers(data), EmailMessage, policy=policy.default)
+    try:
+        message = message_from_bytes(_with_utf8_headers(data), EmailMessage, policy=policy.default)
+    except RecursionError:
+        raise InvalidInput("has hundreds of mails within each other; open the inner ones") from None
     headers = {key: _header(message, key) for key in ("from", "to", "cc", "message-id")}
     metadata: dict[str, Any] = {
         key.replace("-", "_"): value for key, value in headers.items() if value
@@ -48,12 +51,15 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     if sent := _sent(message):
         metadata["date"] = sent
     attached = [*_attachments(message)]
-    if attached:
-        metadata["attachments"] = [name for name, _ in attached]
+    if any(found is not None for _, found in attached):
+        metadata["attachments"] = [name for name, found in attached if found is not None]
     subject = _header(message, "subject")
     content, media_type, removed = _body(message)
     sections, notes = [content if content.strip() else subject], list[str]()
     for name, found in attached[:_MOST]:
+        if found is None:
+            notes.append(f"{name} is malformed and left out")
+            continue
         try:
             loaded = read(name, found)
         except InvalidInput as exc:
@@ -75,10 +81,11 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     )
 
 
-def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
-    """The names and bytes of what is attached; an attached mail has the name of its subject."""
+def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes | None]]:
+    """The names and bytes of what is attached, None: it is malformed. An attached mail has the name
+    of its subject."""
     is_forwarded = message.get_content_type() == "message/rfc822"
-    for part in [message] if is_forwarded else message.iter_attachments():
+    for number, part in enumerate([message] if is_forwarded else message.iter_attachments(), 1):
         if _is_text(part):
             continue
         try:
@@ -90,7 +97,8 @@ def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes]]:
                 kind = guess_extension(part.get_content_type()) or ""
                 unnamed = f"attachment{kind}" if part.get_content_maintype() == "text" else ""
                 name, data = part.get_filename() or unnamed, part.get_payload(decode=True)
-        except Exception:  # a malformed part: see `_header`
+        except Exception:  # see `_header`; RecursionError, too: mails within mails without an end
+            yield f"attachment {number}", None
             continue
         name = clean_text(" ".join(name.split()))[0]
         if name and isinstance(data, bytes):
@@ -167,7 +175,7 @@ def _decoded(raw: bytes, charset: str) -> tuple[str, int]:
 def _unflowed(text: str, *, is_cut: bool) -> str:
     """A text whose paragraphs are lines again (RFC 3676). is_cut: the space at the end of a line
     that goes on belongs to none of its words."""
-    lines: list[str] = []
+    lines: list[list[str]] = []  # of pieces, which are joined once
     open_at = -1  # the depth of quotation at which the last line goes on
     for line in text.split("\n"):
         depth = len(line) - len(line.lstrip(">"))
@@ -175,11 +183,11 @@ def _unflowed(text: str, *, is_cut: bool) -> str:
         goes_on = own.endswith(" ") and own != "-- "
         shown = own[:-1] if goes_on and is_cut else own
         if open_at == depth and own != "-- ":
-            lines[-1] += shown
+            lines[-1].append(shown)
         else:
-            lines.append(">" * depth + " " * bool(depth) + shown)
+            lines.append([">" * depth + " " * bool(depth) + shown])
         open_at = depth if goes_on else -1
-    return "\n".join(lines)
+    return "\n".join(map("".join, lines))
 
 
 def _with_utf8_headers(data: bytes) -> bytes:

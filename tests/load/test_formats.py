@@ -150,6 +150,19 @@ def test_slides_are_sections_with_their_notes() -> None:
     )
 
 
+def test_mails_in_mails_without_an_end_are_left_out_by_name() -> None:
+    mail = b"Subject: x\r\n\r\nhello"
+    around = b"Subject: s\r\nContent-Type: message/rfc822\r\n\r\n"
+    assert "left out" in read("mail.eml", 20 * around + mail).notes[0]
+    told = "has hundreds of mails within each other"
+    assert told in refused("mail.eml", 5_000 * around + mail)
+
+
+def test_a_paragraph_of_many_flowed_lines_is_one_line() -> None:
+    head = b"Content-Type: text/plain; format=flowed\r\n\r\n"
+    assert read("mail.eml", head + b"word \r\n" * 50_000).content == "word " * 50_000
+
+
 def test_sheets_are_lists_of_rows_that_name_their_columns() -> None:
     from openpyxl import Workbook
 
