@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from rag_pg.answer.addresses import NOTHING, Known
-from rag_pg.text import code_spans
+from rag_pg.text import KEY, code_spans
 
 _NUMBERS = r"\d{1,6}(?:\s*[,;–-]\s*\d{1,6})*"
 _ADDRESS = r"\((?:[^()]|\([^()]{0,500}\)){0,2000}\)"
@@ -69,6 +69,10 @@ _KEYLIKE = re.compile(
     r"(?![a-z0-9])",
     re.IGNORECASE,
 )
+_KEY_ALONE = re.compile(  # of the form of our own, in no brackets
+    rf"(?<![ \t])[ \t]*(?<![\w./-])(?:(?:{_SOURCE})[ \t]*[:：]?[ \t]*)?({KEY.pattern})(?![\w/-])",
+    re.IGNORECASE,
+)
 _BY_NAME = re.compile(rf"\s*(?:{_SOURCE})\s*[:：]\s*(\S[^\n]*)", re.IGNORECASE)
 _CURLY = re.compile(
     rf"(?<![ \t])[ \t]*(?:\\cite\w*\{{([^{{}}\n]{{1,60}})\}}"
@@ -93,7 +97,7 @@ _ROUND = re.compile(  # (1) at the end of a sentence, or with a word: (source 1)
     rf"|((?:{_SOURCE}|doc|passages?|excerpts?|snippets?|chunks?)[^()（）\n]{{1,40}}|[a-z0-9]{{6}})[)）])",
     re.IGNORECASE,
 )
-_DECORATION = " \t\n*_~^#@†‡§&,;.:|'\"`\\–—-、，；[]()【】"  # around the number in a label
+_DECORATION = " \t\n*_~^#@†‡§&,;.:|/'\"`\\–—-、，；[]()【】"  # around the number in a label
 _MARKER = re.compile(
     rf"((?<![ \t])[ \t]*)!?\[\^?({_NUMBERS})\]({_ADDRESS}|\[[^\]\n]*\](?:{_ADDRESS})?)?"
 )
@@ -264,11 +268,14 @@ def _prose(text: str, taken: _Taken) -> str:
     text = _ROUND.sub(named, _CURLY.sub(named, _ELEMENT.sub(element, _ANCHOR.sub(anchor, text))))
     text = _UNUSUAL.sub(unusual, text)
     text = _EMPTY.sub("", _NESTED.sub(nested, text))
-    return _MARKER.sub(marker, _LABEL.sub(label, text))
+    text = _LABEL.sub(label, text)
+    text = _KEY_ALONE.sub(lambda m: m[0] if known.says(m[1]) else taken.out(m), text)
+    return _MARKER.sub(marker, text)
 
 
 def _cites(label: str, known: Known) -> bool:
-    """Whether what stands in brackets looks like the number or the key of a source."""
+    """Whether what stands in brackets looks like the number or the key of a source; beside a key
+    may stand a word (see, and)."""
     plain = unicodedata.normalize("NFKC", html.unescape(re.sub("<[^>]*>", "", label)))
     # [1.5, 2.5], [-1, 1] and [123456789]
     if re.search(r"\d\.\d|(?<!\d)[-+\u2212]\s*\d|\d{7}", plain):
@@ -280,4 +287,5 @@ def _cites(label: str, known: Known) -> bool:
     keys = [key for key in _KEYLIKE.findall(seen) if not known.says(key)]
     rest = _KEYLIKE.sub(lambda match: "" if match[0] in keys else match[0], seen)
     rest = _NAMES.sub("", re.sub(r"\d+", "", rest))
-    return bool(keys or any(c.isdigit() for c in seen)) and not rest.strip(_DECORATION)
+    words = rest.strip(_DECORATION).split()
+    return len(words) <= bool(keys) and bool(keys or any(c.isdigit() for c in seen))
