@@ -139,8 +139,7 @@ FURTHER = [
     _behind(f"So `[{K}]`.", "So ."),
     _behind(f"So [key: {K}] and [@{K}].", "So and."),
     _behind(f"So [{K[:3]}\u200b{K[3:]}].", "So."),
-    _behind(f"So [see {K}] and [{K}/d4e5f6]. Source: 4bcdf7\nIt runs 5bcdf7.",
-            "So and.\nIt runs."),  # fmt: skip
+    _behind(f"So [see {K}] and [{K}/d4e5f6]. Source: 4bcdf7\nIt runs 5bcdf7.", "So and.\nIt runs."),
     _behind(f"So [[{K}]] and [{K}, f00ba4].", "So and."),
     _behind("So (Doc 9) and [Passage 9].", "So and."),
     _behind("It runs\u2079 at night<sup>9</sup>.", "It runs at night."),
