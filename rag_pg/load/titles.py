@@ -9,7 +9,8 @@ from pathlib import PurePath
 
 _PRINTED_BY = re.compile(r"Microsoft [A-Z]\w+ - (?=\S)")  # Microsoft Word - report.docx
 _SHOWN_BY = re.compile(r"(?<=\S) - (?:Google|LibreOffice|Microsoft) [A-Z]\w+( Online)?\Z")
-_PATH = re.compile(r"(?:[a-z]:[\\/]|\\\\|file:|https?:|/)\S", re.IGNORECASE)
+_PATH = re.compile(r"(?:[a-z]:[\\/]|\\\\|file:|about:|https?:|/)\S", re.IGNORECASE)
+_TO_FILL = re.compile(r"\[[^][]*\]|\{+[^{}]*\}+")  # [Type the document title]
 _MADE = re.compile(r"(?=[^-]*\d)[0-9a-f-]{16,}", re.IGNORECASE)  # a hash, a UUID
 # Suffixes that Python's own table has not in every version.
 _SUFFIXES = (
@@ -22,7 +23,7 @@ _NAMELESS = """
     document presentation workbook spreadsheet worksheet book sheet slide page print scan image
     untitleddocument untitledpresentation untitledspreadsheet newdocument scanneddocument
     worddocument microsoftworddocument newmicrosoftworddocument powerpointpresentation
-    unbenannt unbekannt dokument präsentation powerpointpräsentation tabelle mappe arbeitsmappe
+    unbenannt unbekannt dokument folie tabelle mappe arbeitsmappe präsentation powerpointpräsentation
     sanstitre présentation présentationpowerpoint classeur feuille sintítulo documento libro hoja
     presentación presentacióndepowerpoint senzatitolo presentazione presentazionepowerpoint
     presentazionestandarddipowerpoint cartella foglio semtítulo apresentação planilha pasta
@@ -41,7 +42,7 @@ def given_title(title: str) -> str:
     words = _SHOWN_BY.sub("", words)
     name = words.strip("()[]{}<>\"'“”«» ")
     is_made = _is_nameless(name) or _is_file(name) or _PATH.match(name) or _MADE.fullmatch(name)
-    return "" if is_made else words
+    return "" if is_made or _TO_FILL.fullmatch(words) else words
 
 
 def _is_nameless(name: str) -> bool:

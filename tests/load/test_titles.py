@@ -22,13 +22,14 @@ MADE = [
     "annual report final.docx", "report.pdf", "paper.tex", "main.py", "C:\\Users\\ann\\a b.doc",
     "/home/ann/x", "file:///tmp/x", "https://example.com/print", "", " ", "---", "()", "…", "?!",
     "9f86d081884c7d659a2feaa0c55ad015", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "layout.indd",
+    "[Type the document title]", "[unspecified]", "{{ page.title }}", "about:blank", "Folie 1",
 ]  # fmt: skip
 GIVEN = [
     "The report", "1984", "Node.js", "Introduction to Node.js", "Learning ASP.NET", "Amazon.com",
     "Python 3.11", "Document management", "Presentation skills", "Anonymous functions in SQL",
     "Untitled: a life in pictures", "Word - a history", "C", "R for everyone", "Page layout",
     "What is an unknown?", "Version 2.0", "Über uns", "文書管理", "default values", "3.10",
-    "A. Smith",
+    "A. Smith", "[Draft] The report", "The report [2]",
 ]  # fmt: skip
 
 

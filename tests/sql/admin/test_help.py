@@ -106,7 +106,7 @@ def test_help_on_what_nobody_speaks_of_says_so(
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("words", ["grant", "granted roles"])
+@pytest.mark.parametrize("words", ["grant", "granted roles", "permission", "privileges", "users"])
 def test_help_speaks_of_rights(connection: psycopg.Connection[Any], words: str) -> None:
     assert help_rows(connection, words)
 
