@@ -23,8 +23,9 @@ _NAMELESS = """
     document presentation workbook spreadsheet worksheet book sheet slide page print scan image
     untitleddocument untitledpresentation untitledspreadsheet newdocument scanneddocument
     worddocument microsoftworddocument newmicrosoftworddocument powerpointpresentation
-    unbenannt unbekannt dokument folie tabelle mappe arbeitsmappe präsentation powerpointpräsentation
-    sanstitre présentation présentationpowerpoint classeur feuille sintítulo documento libro hoja
+    unbenannt unbekannt dokument tabelle mappe arbeitsmappe folie präsentation
+    powerpointpräsentation sanstitre présentation présentationpowerpoint classeur feuille sintítulo
+    documento libro hoja
     presentación presentacióndepowerpoint senzatitolo presentazione presentazionepowerpoint
     presentazionestandarddipowerpoint cartella foglio semtítulo apresentação planilha pasta
     apresentaçãodopowerpoint naamloos presentatie powerpointpresentatie werkmap namnlös
