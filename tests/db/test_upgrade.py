@@ -337,15 +337,18 @@ def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> Non
         "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN"
         " 'mine'",
         "CREATE FUNCTION rag.stranger() RETURNS int LANGUAGE sql RETURN 1",
+        "CREATE DOMAIN rag.narrow AS int",
         "DROP FUNCTION rag._rrf(bigint, integer)",
         "UPDATE rag.installed SET digest = 'old' WHERE name = 'search/search.sql'",
     )
     problems = "\n".join(schema.check(dsn))
     assert "rag.version() was changed by hand" in problems
     assert "rag.stranger() is not rag_pg's" in problems
+    assert "type rag.narrow is not rag_pg's" in problems
     assert "rag._rrf(rank_in_list bigint, k integer) is missing" in problems
     assert "sql/search/search.sql differs" in problems
-    assert len(problems.splitlines()) == 4
+    assert len(problems.splitlines()) == 5
+    run(dsn, "DROP DOMAIN rag.narrow")
     schema.upgrade(dsn)
     assert schema.check(dsn) == []
     assert run(dsn, "SELECT count(*) FROM pg_proc WHERE proname = 'stranger'") == [(0,)]

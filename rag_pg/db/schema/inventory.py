@@ -59,6 +59,12 @@ SELECT CASE r.relkind WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' WHEN 'v' THE
            CASE WHEN r.relkind = 'v' THEN pg_get_viewdef(r.oid) END)
 FROM relations AS r WHERE r.relkind IN ('r', 'p', 'c', 'S', 'v')
 UNION ALL
+SELECT 'type rag.' || quote_ident(t.typname), t.typtype::text
+FROM pg_type AS t
+WHERE t.typnamespace = 'rag'::regnamespace AND t.typtype IN ('d', 'e', 'r')
+    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_type'::regclass
+        AND d.objid = t.oid AND d.deptype = 'e')
+UNION ALL
 SELECT format('column rag.%I.%I', r.relname, a.attname),
        concat_ws(' ', format_type(a.atttypid, a.atttypmod),
            CASE WHEN a.attnotnull THEN 'NOT NULL' END,
