@@ -151,11 +151,12 @@ def _least(one: Hit | Citation, other: Hit | Citation) -> int:
 
 def asked_until(question: str) -> date | None:
     """Return the last day of the time that a question asks of by a year, with a month or without
-    (in 2023, before March 2024); None where it names none or several, or one that it begins with
-    (since 2023)."""
+    (in 2023, before March 2024; since 2023 it has no end); None where it names none or several."""
     found = [*_ASKED_YEAR.finditer(question)]
-    if len(found) != 1 or found[0]["from"]:
+    if len(found) != 1:
         return None
+    if found[0]["from"]:
+        return date.max
     year, month = int(found[0]["year"]), MONTHS.get((found[0]["month"] or "").casefold(), 0)
     if found[0]["before"]:
         return date(year, month or 1, 1) - timedelta(days=1)

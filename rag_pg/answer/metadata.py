@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_pg.search import test_in_words
-from rag_pg.types import Answer, Document, MetadataResult
+from rag_pg.types import Answer, Document, MetadataQuery, MetadataResult
 
 MODEL = "metadata"
 
@@ -17,7 +17,7 @@ def metadata_answer(result: MetadataResult) -> Answer:
     noun = "value" if query.kind == "values" else "document"
     verb, plural = ("is", "") if result.total == 1 else ("are", "s")
     where = f" of {query.values_of}" if query.values_of else _where(query.filter)
-    text = f"There {verb} {result.total or 'no'} {noun}{plural}{where}."
+    text = f"There {verb} {result.total or 'no'} {noun}{plural}{where}{_order(query)}."
     lines = [f"- {_named(document)}" for document in result.documents]
     lines += [f"- {facet.value} ({facet.documents})" for facet in result.values]
     if lines:
@@ -34,6 +34,14 @@ def _where(filter: Mapping[str, Any]) -> str:
         for key, value in filter.items()
     ]
     return f" with {' and '.join(parts)}" if parts else ""
+
+
+def _order(query: MetadataQuery) -> str:
+    """In which order documents are listed, where a question asks for one."""
+    if query.kind != "list" or query.order_by == "uri":
+        return ""
+    by = "when they were stored" if query.order_by == "updated_at" else query.order_by
+    return f", the {'latest' if query.descending else 'oldest'} by {by} first"
 
 
 def _named(document: Document) -> str:

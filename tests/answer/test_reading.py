@@ -588,6 +588,18 @@ def test_a_question_that_names_a_time_is_answered_by_the_edition_of_then(
     assert told in got.text
 
 
+@pytest.mark.parametrize(("asked", "year"), [("since", 2025), ("from", 2025), ("in", 2023)])
+def test_an_edition_whose_title_has_the_year_answers_for_it_and_not_for_all_since(
+    asked: str, year: int
+) -> None:
+    pages = [
+        replace(policy(n, 100 + n, {}), title=f"Policy {2022 + n}", uri=f"policy-{2022 + n}.md")
+        for n in (1, 3)
+    ]
+    got = ask(f"How much is paid for hotels per night {asked} 2023?", *pages)
+    assert got.text.startswith(f"Policy {year}\n\n")
+
+
 def test_a_title_that_says_what_it_replaces_is_of_an_edition() -> None:
     old = hit("Drivers are 21 or older.", number=1, title="Terms of use – edition 2023")
     title = "Terms of use – edition 2025 (replaces the edition of 2023)"

@@ -58,6 +58,8 @@ def test_a_count_is_answered_from_the_metadata_without_a_model(docs: Collection)
 def test_a_list_names_documents_and_keeps_the_callers_filter(docs: Collection) -> None:
     answer = docs.ask("Which contracts are there?", filter={"$uri": {"$like": "r%"}})
     assert answer.text == "There is 1 document with kind contract.\n\n- roof"
+    answer = docs.ask("What is the latest document?")  # no field says of when they are
+    assert ", the latest by when they were stored first.\n\n- " in answer.text
 
 
 def test_values_of_a_field_are_listed(docs: Collection) -> None:
