@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, Literal
 from uuid import UUID
 
+from rag_pg.types.table import shorten
 from rag_pg.types.tool import ToolResult
 from rag_pg.types.usage import Step, Usage
 
@@ -21,7 +22,7 @@ CitationStatus = Literal[
 PROVEN: tuple[CitationStatus, ...] = ("exact", "normalised")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Citation:
     """A statement of an answer, and the passage of source [number] that stands behind it.
 
@@ -59,6 +60,12 @@ class Citation:
     similarity: float | None = None
     supports: bool | None = None
     as_of: date | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Citation(number={self.number}, uri={self.uri!r}, status={self.status!r},"
+            f" quote={shorten(self.quote)!r})"
+        )
 
     @property
     def names(self) -> Sequence[str]:
@@ -111,7 +118,7 @@ class Freshness:
     reasons: Sequence[str] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Answer:
     """An answer with its sources.
 
@@ -148,6 +155,12 @@ class Answer:
     tool_results: Sequence[ToolResult] = ()
     cached: bool = False
     support: float | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Answer(found={self.found}, strategy={self.strategy!r}, sources={len(self.sources)},"
+            f" text={shorten(self.text)!r})"
+        )
 
     @property
     def sources(self) -> Sequence[Citation]:

@@ -67,11 +67,14 @@ def test_values_are_told_in_a_line(rag: Rag) -> None:
         docs.get("a"),
         *docs.list(),
         *docs.chunks.list("a"),
+        *docs.ask("long").citations,
     ):
         told = repr(value)
         assert len(told) < 200 and "\n" not in told and "uri='a'" in told
         assert told.startswith(f"{type(value).__name__}(")
     assert repr(next(docs.list())).endswith("content=None)")
+    told = repr(docs.ask("long"))
+    assert len(told) < 200 and told.startswith("Answer(found=True, ") and "text='**long" in told
 
 
 def test_rows_are_columns_of_plain_values(rag: Rag) -> None:
