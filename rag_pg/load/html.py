@@ -469,6 +469,12 @@ def _first(tag: Tag) -> object:
 # --- Markdown ------------------------------------------------------------------------------------
 
 
+# Stand on lines of their own in a browser; markdownify takes them for parts of a line.
+_LINES = re.compile(
+    "address|aside|center|details|fieldset|figure|form|hgroup|legend|menu|search|summary"
+)
+
+
 class _Converter(MarkdownConverter):
     """Markdown whose paragraphs are lines."""
 
@@ -513,6 +519,9 @@ class _Converter(MarkdownConverter):
         return f" {cell} |"
 
     convert_th = convert_td
+
+    def get_conv_fn(self, tag_name: str) -> Any:
+        return super().get_conv_fn("div" if _LINES.fullmatch(tag_name) else tag_name)  # type: ignore[misc]
 
 
 def _item_number(item: Tag) -> int:

@@ -78,6 +78,13 @@ def test_code_keeps_its_lines(code: str, with_breaks: bool) -> None:
     assert (block.type, block.info, block.content) == ("fence", "sql", f"{code}\n")
 
 
+@pytest.mark.parametrize("name", ["summary", "legend", "figure", "address", "aside", "menu"])
+def test_what_stands_on_lines_of_its_own_is_not_joined_with_the_words_beside_it(name: str) -> None:
+    rows = f"<tr><th>H<th>I<tr><td>D<{name}>E</{name}>F<td>x"
+    shown = html_to_markdown(f"<div>A<{name}>B</{name}>C</div><table>{rows}</table>")[1]
+    assert shown.startswith("A\n\nB\n\nC\n\n") and "| D E F | x |" in shown
+
+
 def test_a_line_break_breaks() -> None:
     assert html_to_markdown("<p>One\nstreet<br>Two\ntown</p>")[1] == "One street  \nTwo town"
 
