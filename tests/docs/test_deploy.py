@@ -51,6 +51,16 @@ def containers() -> list[tuple[dict[str, Any], dict[str, Any]]]:
     ]
 
 
+def test_files_that_these_files_name_are_there() -> None:
+    given = {"postgresql.service"}  # of the machine
+    for folder in (ROOT / "docker", DEPLOY):
+        texts = [
+            p.read_text() for p in folder.rglob("*") if p.suffix in (".yaml", ".yml", ".service")
+        ]
+        named = {name for t in texts for name in re.findall(r"[\w@.-]+\.(?:ya?ml|service)\b", t)}
+        assert named and named - given - {path.name for path in folder.rglob("*")} == set()
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_a_unit_starts_what_there_is(unit: Path) -> None:
     (line,) = re.findall(r"^ExecStart=/usr/bin/env (.+)$", unit.read_text(), re.M)
