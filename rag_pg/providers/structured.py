@@ -47,19 +47,19 @@ def complete_json(
     validator = _validator(schema)
     asked = list(messages) if llm.capabilities.schema else _with_schema(messages, schema)
     own = schema if llm.capabilities.schema else None
-    usage, wrong = Usage(), ""
+    usage, rule = Usage(), ""
     try:
         for _ in range(2):
             got = llm.complete(asked, schema=own, temperature=0.0, max_tokens=max_tokens)
             usage += got.usage
-            parsed, wrong = _parse(got, validator, llm.name, max_tokens)
+            parsed, wrong, rule = _parse(got, validator, llm.name, max_tokens)
             if not wrong:
                 return replace(got, parsed=parsed, usage=usage)
             asked += [
                 Message(role="assistant", content=got.text),
                 Message(role="user", content=_complaint(wrong)),
             ]
-        raise UnfitAnswer(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
+        raise UnfitAnswer(f"{llm.name} answered twice with what does not fit the schema: {rule}")
     except ProviderError as exc:
         exc.usage = usage + (exc.usage or Usage())
         raise
@@ -109,9 +109,11 @@ def _with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list
     return [Message(role="system", content=instruction), *messages]
 
 
-def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) -> tuple[Any, str]:
-    """The value and what is wrong with it, "" if nothing. Raises: AnswerBlocked, ProviderError
-    (cut)."""
+def _parse(
+    got: Completion, validator: Validator, name: str, max_tokens: int
+) -> tuple[Any, str, str]:
+    """The value, what is wrong with it in words that may be the model's, "" if nothing, and which
+    rule of the schema it breaks. Raises: AnswerBlocked, ProviderError (cut)."""
     if got.finish == "blocked":
         raise AnswerBlocked(f"{name} stopped its answer{f' ({got.reason})' if got.reason else ''}")
     parsed = parse_json(got.text) if got.parsed is None else got.parsed
@@ -119,8 +121,11 @@ def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) ->
         limit = got.reason or f"max_tokens ({max_tokens})"
         raise UnfitAnswer(f"{name} was cut at {limit}; raise max_tokens")
     if parsed is None:
-        return None, "it is not JSON"
+        return None, "it is not JSON", "it is not JSON"
     from jsonschema.exceptions import best_match
 
     error = best_match(validator.iter_errors(parsed))
-    return parsed, f"{error.json_path}: {error.message}"[:500] if error else ""
+    if error is None:
+        return parsed, "", ""
+    rule = ".".join(map(str, error.absolute_schema_path))
+    return parsed, f"{error.json_path}: {error.message}"[:500], rule
