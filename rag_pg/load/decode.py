@@ -26,6 +26,14 @@ _FOREIGN_IN_WORD = re.compile(
     r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u2020-\u203a\u20ac]+[^\W\d_]"
 )
 _OF_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")  # hardly ever two characters of another encoding
+_LARGER = {  # what is called so is often the larger one, as browsers take it
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+}
 _ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
 
 
@@ -72,11 +80,25 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
     return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), removed, note)
 
 
+def decode_as(data: bytes, charset: str, *last: str) -> str | None:
+    """Return the text of bytes that are said to have an encoding, None where they have not. UTF-8
+    that is said to be of Western Europe is UTF-8. last: what is tried beside Western Europe's."""
+    with suppress(LookupError, ValueError):
+        charset = codecs.lookup(charset).name
+        charset = _LARGER.get(charset, charset)
+    if charset == "punycode":  # of names: its time grows with the square of their length
+        return None
+    for encoding in ("utf-8", "cp1252", *last) if charset == "cp1252" else (charset,):
+        with suppress(LookupError, ValueError):
+            return data.decode(encoding)
+    return None
+
+
 def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | None:
     """Return the text of bytes that are not UTF-8 and a note that says how they were read,
     or None."""
-    with suppress(UnicodeDecodeError, LookupError):
-        return data.decode(declared or "ascii"), ""
+    if declared and (text := decode_as(data, declared)) is not None:
+        return text, ""
     damaged = data.decode("utf-8", "replace")
     bad = damaged.count("\ufffd") - data.count("\ufffd".encode())
     whole = sum(character > "\x7f" for character in damaged) - bad

@@ -145,8 +145,7 @@ class _Page(BeautifulSoup):
 
 def declared_encoding(data: bytes) -> str | None:
     """Return the encoding an HTML page says it has, None where it does not say."""
-    name = EncodingDetector.find_declared_encoding(data, is_html=True)
-    return "cp1252" if name in ("iso-8859-1", "latin-1", "latin1", "us-ascii") else name
+    return EncodingDetector.find_declared_encoding(data, is_html=True)
 
 
 def _drop_hidden(soup: BeautifulSoup) -> int:

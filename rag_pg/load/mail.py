@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
 from mimetypes import guess_extension
@@ -13,20 +11,12 @@ from typing import Any
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.extras import extra
-from rag_pg.load.decode import decode_text
+from rag_pg.load.decode import decode_as, decode_text
 from rag_pg.load.markup import fenced
 from rag_pg.text import clean_text
 from rag_pg.types import Loaded
 
 _MOST = 100  # attachments of one mail that are read
-_READ_AS = {  # what mails call so is often the larger one, as browsers take it
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "euc_kr": "cp949",
-    "shift_jis": "cp932",
-}
 _HEADINGS = re.compile(r"^(?=#{1,5} )", re.MULTILINE)
 
 Read = Callable[[str, bytes], Loaded]  # of a file's name and bytes
@@ -161,14 +151,9 @@ def _text(part: MIMEPart) -> tuple[str, str, int]:
 
 
 def _decoded(raw: bytes, charset: str) -> tuple[str, int]:
-    """The text of bytes, and how many characters were taken out; UTF-8 that is said to be of
-    Western Europe is UTF-8."""
-    with suppress(LookupError):
-        charset = codecs.lookup(charset).name
-    charset = _READ_AS.get(charset, charset)
-    for encoding in ("utf-8", "cp1252", "latin-1") if charset == "cp1252" else (charset,):
-        with suppress(LookupError, UnicodeDecodeError):
-            return clean_text(raw.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"))
+    """The text of bytes, and how many characters were taken out."""
+    if (text := decode_as(raw, charset, "latin-1")) is not None:
+        return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
     return decode_text(raw, declared="cp1252")[:2]
 
 

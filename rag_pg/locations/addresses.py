@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from rag_pg.errors import InvalidInput
 from rag_pg.locations.secrets import named_credential
@@ -19,6 +19,7 @@ from rag_pg.locations.secrets import named_credential
 PORTS = {"http": 80, "https": 443}
 _PORTS = (80, 443, 8080, 8443)
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?\.?")
+_SAFE = "!#$%&'()*+,/:;=?@[]^`{|}"  # in a target, beside what quote always leaves
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _GLOBAL_V6 = ip_network("2000::/3")  # all that is assigned; NAT64 and mapped addresses lie outside
 _SPECIAL = [  # within what Python calls global
@@ -58,26 +59,31 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return not special and address.is_global and not (address.is_multicast or address.is_reserved)
 
 
+def encoded(target: str | bytes) -> str:
+    """Return what stands behind a host as it is asked for, percent-encoded like browsers do it."""
+    return quote(target, safe=_SAFE)
+
+
 def read_address(url: str, private_hosts: frozenset[str] = frozenset()) -> Address:
     """Return the parts of an address. Raises AddressRefused for another scheme or port, a user or a
-    credential, a host that is written in an odd way."""
+    credential, a host that is written in an odd way, a path that leads out of its folders."""
     try:
         parts = urlsplit(url)
         host, port, secret = parts.hostname or "", parts.port, named_credential(parts)
+        target = encoded((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
     except ValueError:
         raise AddressRefused("an address that cannot be read is not fetched") from None
     shown = f"{parts.scheme}://{host}"
     if parts.scheme not in PORTS:
         raise AddressRefused(f"{shown}: only http and https are fetched")
-    if any(c <= " " or c in "\\\x7f" for c in url) or "@" in parts.netloc:
-        raise AddressRefused(f"{shown}: an address with a user or odd characters is not fetched")
+    if "@" in parts.netloc or ".." in re.split(r"[/\\]", unquote(parts.path)):
+        raise AddressRefused(f"{shown}: an address with a user or ../ in it is not fetched")
     if secret:
         raise AddressRefused(f"{shown}: an address that holds a credential is not fetched")
     host = _host(host, shown)
     port = PORTS[parts.scheme] if port is None else port
     if port not in _PORTS and f"{host}:{port}" not in private_hosts:
         raise AddressRefused(f"{shown}: port {port} is not fetched; {_remedy(host, port)}")
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Address(parts.scheme, host, port, target)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from rag_pg.errors import LocationUnavailable
-from rag_pg.locations.addresses import Address, AddressRefused, Network, read_address
+from rag_pg.locations.addresses import Address, AddressRefused, Network, encoded, read_address
 from rag_pg.locations.secrets import without_secrets
 from rag_pg.threads import start_timer
 from rag_pg.version import __version__
@@ -19,6 +20,7 @@ AGENT = "rag_pg"
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
 _PIECE = 65_536
+_CONTROLS = re.compile(r"[\0-\x1f\x7f]")
 
 
 class FetchFailed(LocationUnavailable):
@@ -56,8 +58,11 @@ class Fetcher:
         """
         address = read_address(url, self.network.private_hosts)
         for _ in range(_MOST_REDIRECTS + 1):
-            page = self._ask(address, headers_of(str(address)))
-            target = page.headers.get("location")
+            asked = headers_of(str(address))
+            page = self._ask(address, asked)
+            if page.status == 304 and not asked:
+                raise FetchFailed(f"{address} answers with status 304, which was not asked for")
+            target = encoded(page.headers.get("location", "").encode("latin-1"))
             if page.status not in _REDIRECTS or not target:
                 return page
             before, address = (
@@ -85,7 +90,7 @@ class Fetcher:
         timer = start_timer(self.seconds, end)
         try:
             page = self._answer(address, headers, opened)
-        except (OSError, http.client.HTTPException) as exc:
+        except (OSError, UnicodeError, http.client.HTTPException) as exc:
             reason = without_secrets(str(exc)) or type(exc).__name__
             if late:
                 reason = f"no whole answer in {self.seconds:g} s"
@@ -120,7 +125,8 @@ class Fetcher:
         }
         connection.request("GET", address.target, headers={**own, **headers})
         response = connection.getresponse()
-        found = {name.lower(): value for name, value in response.getheaders()}
+        found = {name.lower(): _CONTROLS.sub("", value) for name, value in response.getheaders()}
+        found["x-robots-tag"] = response.getheader("x-robots-tag", "")  # of several all
         if response.status != 200:
             return Page(address=address, status=response.status, headers=found)
         if found.get("content-encoding", "identity") != "identity":

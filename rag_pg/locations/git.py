@@ -31,6 +31,7 @@ _OPTIONS = {"minutes": (1, 1440, 60)}
 _SCHEMES = ("https", "ssh", "file")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _USED = ("GIT_ASKPASS", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "GIT_SSL_CAINFO")
+_LFS = b"version https://git-lfs.github.com/spec/"  # how a file begins that stands for another
 _FILES = ("100644", "100755")  # neither links nor submodules
 
 
@@ -57,6 +58,7 @@ class Repository(Location):
             raise InvalidInput(f"git is not used over {scheme}; use git+https, git+ssh or git+file")
         odd = any(c <= " " or c in "\\\x7f" for c in location) or host.startswith("-")
         odd = odd or host.rpartition("@")[2].startswith("-") or not path.strip("/")
+        odd = odd or ".." in path.split("/")
         if odd or not _REF.fullmatch(self._ref) or ".." in self._ref:
             raise InvalidInput(
                 "write a repository as git+https://host/repository.git@reference#folder"
@@ -82,7 +84,15 @@ class Repository(Location):
                     wanted.append((blob, path, uri))
             self._fetch_blobs(folder, [blob for blob, _, _ in wanted])
             for blob, path, uri in wanted:
+                size, most = int(self._git(folder, "cat-file", "-s", blob)), self._limits.max_bytes
+                if size > most:
+                    error = f"has {size:,} bytes, the limit is {most:,}: RAG_PG_MAX_FILE_BYTES"
+                    yield LoadFailure(uri=uri, error=error)
+                    continue
                 data = self._git(folder, "cat-file", "blob", blob)
+                if data.startswith(_LFS):
+                    yield Skipped(uri=uri, reason="Git LFS")
+                    continue
                 state = state_of(blob, self._limits)
                 yield from read_object(path, uri, data, self._limits, state, commit=commit)
 

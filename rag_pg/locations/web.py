@@ -7,16 +7,16 @@ import re
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from rag_pg.errors import InvalidInput, LocationUnavailable, RagError
+from rag_pg.errors import LocationUnavailable, RagError, UnsupportedFile
 from rag_pg.extras import extra
-from rag_pg.load import SUPPORTED, parse_xml
-from rag_pg.locations.addresses import AddressRefused, Network, read_address
+from rag_pg.load import SUPPORTED, decode_as, parse_xml
+from rag_pg.locations.addresses import AddressRefused, Network, encoded, read_address
 from rag_pg.locations.fetch import AGENT, Fetcher, Page
 from rag_pg.locations.location import (
     Item,
@@ -44,9 +44,9 @@ _LISTED = 100_000_000  # characters of the addresses in them
 _GONE = (404, 410)
 _HTML = ("text/html", "application/xhtml+xml")
 _SUFFIXES = {"text/plain": ".txt", "text/markdown": ".md", "application/pdf": ".pdf"}
-_CHARSET = re.compile(
-    r"charset=\"?((?:iso-8859|windows|koi8|shift|euc|gb|big5|utf-16)[\w-]*)", re.I
-)
+_TEXT = ("text/", "application/json", "application/xml", *_HTML)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.I)
+_DIRECTIVE = re.compile(r"(?<![\w:-])(?<!: )(noindex|nofollow|none)\b")  # to every robot
 
 
 class Website:
@@ -75,14 +75,17 @@ class Website:
         self.prefix = f"{self.start.scheme}://{self.start.netloc}{folder}"
         self._limits, self._network, self._sleep = limits, network, sleep
         self._robots: Protego | None = None
+        self._failed: set[str] = set()
 
     def owns(self, state: State) -> bool:
-        return state.get("location") == self.location
+        return state.get("location") == self.location and state.get("from") not in self._failed
 
     def read(self, known: Known) -> Iterator[Item]:
         ends_at = time.monotonic() + self._seconds
         self._read_robots()
-        first = self._page(self.location, known)
+        # One without links may be a sitemap, whose pages are not noted.
+        links = (known.get(self.location) or {}).get("links")
+        first = self._page(self.location, known if links else {})
         if first is None or first.status not in (200, 304):
             status = "robots.txt forbids it" if first is None else f"status {first.status}"
             raise LocationUnavailable(f"{self.location} cannot be read: {status}")
@@ -103,6 +106,7 @@ class Website:
                 yield Skipped(uri=re.split("[?;]", url)[0], reason="refused")
                 continue
             except RagError as exc:
+                self._failed.add(url)
                 yield LoadFailure(uri=url, error=str(exc))
                 whole = whole and away == depth
                 continue
@@ -114,13 +118,17 @@ class Website:
                 continue
             done.add(uri)
             if page.status not in (200, 304):
+                self._failed.add(url)
                 yield LoadFailure(uri=uri, error=f"{uri} answers with status {page.status}")
                 whole = whole and away == depth
                 continue
             state = known.get(uri) or {}
-            links = state.get("links", []) if page.status == 304 else self._links(page)
+            links, told = self._read_html(page)
+            if page.status == 304:
+                links = state.get("links", [])
             if uri.startswith(self.prefix):
-                yield from self._items(page, uri, state, links)
+                noted = {"links": links, "from": url, "location": self.location}
+                yield from self._items(page, uri, state, told, noted)
             for link in links if away < depth else ():
                 if link not in seen:
                     seen.add(link)
@@ -150,7 +158,7 @@ class Website:
             raise LocationUnavailable(f"{self.location} cannot be read: {exc}") from None
         if page.status == 429 or page.status >= 500:
             raise LocationUnavailable(f"{url} answers with status {page.status}; try again later")
-        self._robots = Protego.parse(page.data.decode("utf-8", "replace"))
+        self._robots = Protego.parse(page.data.decode("utf-8-sig", "replace"))
 
     def _page(self, url: str, known: Known) -> Page | None:
         """Fetch a page unless its robots.txt forbids it; only what has changed is answered.
@@ -170,7 +178,12 @@ class Website:
             names = {"etag": "If-None-Match", "modified": "If-Modified-Since"}
             return {header: state[name] for name, header in names.items() if state.get(name)}
 
-        page = self._fetcher(self._bytes(url)).fetch(url, conditions)
+        fetch = self._fetcher(self._bytes(url)).fetch
+        page = fetch(url, conditions)
+        again = page.headers.get("retry-after", "") if page.status in (429, 503) else ""
+        if again.isdecimal() and int(again[:9]) <= _LONGEST_DELAY:
+            self._sleep(int(again))
+            page = fetch(url, conditions)
         if page.address.host != self.start.host or not self._robots.can_fetch(
             str(page.address), AGENT
         ):
@@ -203,7 +216,7 @@ class Website:
                 raise LocationUnavailable(
                     f"{self.location} lists over {_LISTED:,} characters; name one of its sitemaps"
                 )
-        return [url for url in dict.fromkeys(found) if self._is_below(url)]
+        return self._below(found)
 
     def _sitemap_page(self, one: Page | str) -> Page:
         if not isinstance(one, str):
@@ -213,21 +226,33 @@ class Website:
             raise LocationUnavailable(f"sitemap {without_secrets(one)} cannot be read")
         return page
 
-    def _is_below(self, url: str) -> bool:
-        try:
-            return str(read_address(url, self._network.private_hosts)).startswith(self.prefix)
-        except AddressRefused:
-            return url.startswith(self.prefix)  # it is counted among those refused
+    def _below(self, urls: Iterable[str]) -> list[str]:
+        """Return those below the folder, each once, as they are asked for."""
+        found = {}
+        for url in urls:
+            try:
+                found[str(read_address(url, self._network.private_hosts))] = None
+            except AddressRefused:
+                found[encoded(url)] = None  # it is counted among those refused
+        return [url for url in found if url.startswith(self.prefix)]
 
-    def _links(self, page: Page) -> list[str]:
-        found = dict.fromkeys(_links(page).links)
-        return [url for url in found if "?" not in url and self._is_below(url)]
+    def _read_html(self, page: Page) -> tuple[list[str], set[str]]:
+        """Return where a page's links lead to, and what it tells robots: no links but in HTML."""
+        parser = _Links(str(page.address))
+        if _type(page) in _HTML:
+            parser.feed(_decoded(page).decode("utf-8", "replace"))
+        robots = ", ".join((page.headers["x-robots-tag"], *parser.robots)).lower()
+        told = set(_DIRECTIVE.findall(robots.replace(f"{AGENT}:", "")))
+        links = [url for url in parser.links if "?" not in url]
+        return ([] if told & {"nofollow", "none"} else self._below(links)), told
 
-    def _items(self, page: Page, uri: str, state: State, links: list[str]) -> Iterator[Item]:
+    def _items(
+        self, page: Page, uri: str, state: State, told: set[str], noted: State
+    ) -> Iterator[Item]:
         if page.status == 304 or is_same(state, sha256(page.data).hexdigest(), self._limits):
             yield Unchanged(uri=uri)
             return
-        if "noindex" in page.headers.get("x-robots-tag", "").lower() + _links(page).robots:
+        if told & {"noindex", "none"}:
             yield Skipped(uri=uri, reason="noindex")
             return
         path = page.address.target.partition("?")[0]
@@ -240,8 +265,7 @@ class Website:
             self._limits,
             etag=page.headers.get("etag"),
             modified=page.headers.get("last-modified"),
-            links=links,
-            location=self.location,
+            **noted,
         )
         name = f"{page.address.netloc}{path}"
         name = name if name.lower().endswith(suffix) else name.rstrip("/") + suffix
@@ -267,70 +291,63 @@ def _all(media_type: str) -> list[str]:
 
 
 def _decoded(page: Page) -> bytes:
-    """Return a page's bytes, in UTF-8 where the server names another encoding."""
+    """Return a page's bytes, in UTF-8 where the server names another encoding that they have."""
     named = _CHARSET.search(page.headers.get("content-type", ""))
-    if named:
-        try:
-            return page.data.decode(named[1]).encode("utf-8-sig")
-        except (LookupError, UnicodeError):
-            pass
-    return page.data
-
-
-def _links(page: Page) -> _Links:
-    """What a page says to robots, nothing unless it is HTML."""
-    parser = _Links(str(page.address))
-    if _type(page) in _HTML:
-        parser.feed(page.data.decode("utf-8", "replace"))
-    return parser
+    if named is None or not _type(page).startswith(_TEXT):
+        return page.data
+    text = decode_as(page.data, named[1])
+    return page.data if text is None else text.encode("utf-8-sig", "replace")
 
 
 def _sitemap(page: Page) -> tuple[list[str] | None, list[str]]:
     """Return the pages and the sitemaps that a sitemap lists; None for what is none."""
-    data = page.data
-    if data[:2] == b"\x1f\x8b":
-        inflate = zlib.decompressobj(31)
-        data = inflate.decompress(data, _SITEMAP_BYTES)
-        if inflate.unconsumed_tail:
-            raise LocationUnavailable(f"sitemap {page.address} has over {_SITEMAP_BYTES:,} bytes")
-    if b"<urlset" not in data[:5000] and b"<sitemapindex" not in data[:5000]:
-        return None, []
+    data, named = page.data, ".xml" in page.address.target
     try:
+        if data[:2] == b"\x1f\x8b":
+            inflate = zlib.decompressobj(31)
+            data = inflate.decompress(data, _SITEMAP_BYTES)
+            if inflate.unconsumed_tail:
+                raise UnsupportedFile(f"has over {_SITEMAP_BYTES:,} bytes")
         root = parse_xml(data)
-    except InvalidInput as exc:
+    except (UnsupportedFile, zlib.error) as exc:
+        if not named:
+            return None, []
         raise LocationUnavailable(f"sitemap {page.address} {exc}") from None
+    kind = root.tag.rpartition("}")[2]
+    if kind not in ("urlset", "sitemapindex"):
+        if named and _type(page) in _HTML:  # as while a site is mended
+            raise LocationUnavailable(f"sitemap {page.address} is a page of HTML")
+        return None, []
     found = [
         (one.text or "").strip()
         for entry in root
         for one in entry
         if isinstance(one.tag, str) and one.tag.rpartition("}")[2] == "loc"
     ]
-    is_index = root.tag.rpartition("}")[2] == "sitemapindex"
-    return ([], found) if is_index else (found, [])
+    return ([], found) if kind == "sitemapindex" else (found, [])
 
 
 class _Links(HTMLParser):
-    """Where a page's links lead to, without fragments, and what it says to robots."""
+    """Where a page's links lead to, without fragments, and what it tells robots."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        self._base = url
-        self._found: list[str] = []
-        self.robots = ""
+        self._base, self._based = url, False
+        self.links: list[str] = []
+        self.robots: list[str] = []
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        return self.parse_bogus_comment(i, report)  # as browsers do; the library raises
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attrs}
         try:
-            if tag == "base" and "href" in named:
-                self._base = urljoin(self._base, named["href"])
-            elif tag == "a" and "href" in named and "nofollow" not in named.get("rel", ""):
+            if tag == "base" and "href" in named and not self._based:
+                self._base, self._based = urljoin(self._base, named["href"]), True
+            elif tag == "a" and "href" in named and "nofollow" not in named.get("rel", "").lower():
                 url = urljoin(self._base, named["href"].strip()).partition("#")[0]
-                self._found.append(url)
+                self.links.append(url)
             elif tag == "meta" and named.get("name", "").lower() in ("robots", AGENT):
-                self.robots += named.get("content", "").lower()
+                self.robots.append(named.get("content", ""))
         except ValueError:  # an address that cannot be read
             return
-
-    @property
-    def links(self) -> list[str]:
-        return [] if "nofollow" in self.robots else self._found

@@ -11,7 +11,7 @@ from rag_pg import InvalidInput, LocationUnavailable, Rag
 from rag_pg.client import Collection
 from rag_pg.locations import Limits, Network
 from rag_pg.locations.git import Repository
-from rag_pg.types import Loaded, Unchanged
+from rag_pg.types import Loaded, LoadFailure, Skipped, Unchanged
 
 
 @pytest.fixture
@@ -83,6 +83,22 @@ def test_only_blobs_that_are_not_known_are_fetched(
     assert fetched[1] == []
 
 
+def test_what_is_too_large_fails_alone_and_what_stands_for_another_is_skipped(
+    repository: Path,
+) -> None:
+    (repository / "large.md").write_text("Large fish. " * 100)
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    (repository / "stored.md").write_text(pointer)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "large")
+    opened = Repository(f"git+file://{repository}", Limits(max_bytes=999), {}, Network())
+    found = {one.uri.rpartition("/")[2]: one for one in opened.read({})}
+    assert isinstance(found["large.md"], LoadFailure)
+    assert found["large.md"].error.startswith("has 1,200 bytes, the limit is 999")
+    assert isinstance(found["stored.md"], Skipped) and found["stored.md"].reason == "Git LFS"
+    assert sum(isinstance(one, Loaded) for one in found.values()) == 3
+
+
 def test_nothing_of_a_repository_is_run(
     docs: Collection, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +139,8 @@ def test_nothing_of_a_repository_is_run(
         "git+https://2130706433/x.git",
         "git+https://user:secret@example.com/x.git",
         "git+https://example.com/",
+        "git+file:///srv/public/../private.git",
+        "git+https://example.com/public/%2e%2e/private.git",
         "git+https://example.com/x.git@--upload-pack=touch",
         "git+https://example.com/x.git@a..b",
         "git+https://example.com/x.git@a:b",

@@ -117,6 +117,10 @@ HOSTILE = [
     "http://example.com:0/",
     "http://example.com:99999/",
     "http://example.com:80:80/",
+    "http://127.0.0.1/public/../private/",
+    "http://public.example/public/../private/",
+    "http://public.example/public/%2e%2E/private/",
+    "http://public.example/public/..%5cprivate/",
     "http:///etc/passwd",
     "http://-oProxyCommand=x/",
     "file:///etc/passwd",
@@ -179,7 +183,9 @@ def test_none_is_fetched_that_a_page_links_to_or_a_sitemap_lists(site: Site) -> 
     rows = "".join(f"<url><loc>{url.replace('&', '&amp;')}</loc></url>" for url in HOSTILE)
     site.pages["/sitemap.xml"] = (200, {}, f"<urlset>{rows}</urlset>".encode())
     site.asked.clear()
-    assert read(site, "http://public.example/sitemap.xml") == []
+    listed = read(site, "http://public.example/sitemap.xml")
+    assert {item.reason for item in listed if isinstance(item, Skipped)} == {"refused"}
+    assert {type(item) for item in listed} == {Skipped}
     assert site.asked == ["/robots.txt", "/sitemap.xml"]
     nested = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in HOSTILE[:1])
     site.pages["/sitemap.xml"] = (200, {}, f"<sitemapindex>{nested}</sitemapindex>".encode())

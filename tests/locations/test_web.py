@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -140,6 +141,115 @@ def test_a_sitemap_says_what_there_is(
     site.pages["/2.xml"] = (500, {}, b"")
     with pytest.raises(LocationUnavailable, match="cannot be read"):
         sync(f"{base}/sitemap.xml")
+
+
+def test_addresses_are_asked_for_as_browsers_write_them(
+    docs: Collection, sync: Callable[..., Any], site: Site
+) -> None:
+    head = '<base href="/guide/deep/"><base href="/">'
+    site.pages |= {
+        "/guide/": html("S<![odd[.", "é", "two words", "a\0b", "\x01", "../moved", head=head),
+        "/guide/deep/%C3%A9": html("Accent."),
+        "/guide/deep/two%20words": html("Words."),
+        "/guide/moved": (302, {"Location": "/guide/ü v".encode().decode("latin-1")}, b""),
+        "/guide/%C3%BC%20v": html("Moved.", "\r\n/guide/../secret"),
+    }
+    site.pages["/guide/deep/a%00b"] = (200, {"Content-Type": "text/plain", "ETag": "\0"}, b"Odd.")
+    assert sync(START.replace("docs", "DOCS")) == (4, 0, 0, 1)  # the start has a mark of SGML
+    assert paths(docs) == ["%C3%BC%20v", "deep/%C3%A9", "deep/a%00b", "deep/two%20words"]
+
+
+def test_not_modified_is_believed_only_where_it_was_asked_for(
+    docs: Collection, sync: Callable[..., Any], site: Site
+) -> None:
+    site.pages["/guide/b"] = (304, {}, b"")
+    assert sync() == (5, 0, 0, 2)
+    site.pages["/guide/"] = (304, {}, b"")
+    docs.delete(START)
+    with pytest.raises(LocationUnavailable, match="304, which was not asked for"):
+        sync()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda body: b"<!--" + b"x" * 6000 + b"-->" + body,
+        lambda body: body.decode().encode("utf-16"),
+        lambda body: body.replace(b"<", b"<s:").replace(b"<s:/", b"</s:").replace(b"ns=", b"ns:s="),
+        gzip.compress,
+    ],
+)
+def test_a_sitemap_is_told_by_its_root(
+    docs: Collection, sync: Callable[..., Any], site: Site, form: Callable[[bytes], bytes]
+) -> None:
+    start = START + "map.xml"
+    urls = [start, START + "a#part", START.replace("docs", "DOCS") + "b"]
+    site.pages["/guide/map.xml"] = (200, {"Content-Type": "text/xml"}, form(sitemap(*urls)[2]))
+    readable = form is not gzip.compress
+    assert sync(start) == (2 + readable, 0, 0, 1 - readable)  # it lists itself
+    site.pages |= {"/guide/a": (500, {}, b""), "/guide/b": (500, {}, b"")}
+    assert sync(start) == (0, readable, 0, 3 - readable)
+    for now in (html("We are mending it.", "a"), (200, {}, b"\x1f\x8b?"), (200, {}, b"<urlset>")):
+        site.pages["/guide/map.xml"] = now
+        with pytest.raises(LocationUnavailable, match=r"sitemap http://docs\.example/guide/map"):
+            sync(start)
+    assert {"a", "b"} <= {*paths(docs)}
+
+
+def test_what_a_redirect_led_to_stays_while_it_fails(
+    docs: Collection, sync: Callable[..., Any], site: Site
+) -> None:
+    site.pages["/guide/map.xml"] = sitemap(START + "old", START + "b")
+    site.pages["/guide/old"] = (301, {"Location": "a"}, b"")
+    assert sync(START + "map.xml") == (2, 0, 0, 0)
+    site.pages["/guide/old"] = (503, {"Retry-After": "9"}, b"")
+    assert sync(START + "map.xml") == (0, 1, 0, 1)
+    assert site.asked.count("/guide/old") == 2  # once more after what it asks for
+    site.pages["/guide/old"] = (404, {}, b"")
+    assert sync(START + "map.xml") == (0, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("header", "meta", "found"),
+    [
+        ("none", "", []),
+        ("other: noindex", "NOINDEX; nofollow", []),
+        ("rag_pg: nofollow", "", ["a"]),
+        ("max-image-preview: none, max-snippet:none", "other: none", ["a", "b"]),
+    ],
+)
+def test_directives_to_robots(
+    docs: Collection, sync: Callable[..., Any], site: Site, header: str, meta: str, found: list[str]
+) -> None:
+    site.pages["/robots.txt"] = (200, {}, b"\xef\xbb\xbfUser-agent: *\nDisallow: /guide/deep")
+    site.pages["/guide/"] = html("Start.", "a", "deep/c")
+    told = html("Fish.", "b", head=f'<meta name=Robots content="{meta}">')
+    site.pages["/guide/a"] = (200, {**told[1], "X-Robots-Tag": header}, told[2])
+    sync()
+    assert paths(docs) == ["", *found]
+
+
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [
+        ("ISO-8859-1", "cp1252"),
+        ("iso-8859-1", "utf-8"),
+        ("utf-8", "cp1252"),
+        (" macintosh", "mac-roman"),
+        ("'windows-1252'", "cp1252"),
+        ("punycode", "utf-8"),
+    ],
+)
+def test_a_page_is_in_the_encoding_that_browsers_take(
+    docs: Collection, sync: Callable[..., Any], site: Site, charset: str, encoding: str
+) -> None:
+    text = "<p>A “quoted” café, <a href='é'>and more</a>.</p>"
+    kind = {"Content-Type": f"text/html; charset={charset}"}
+    site.pages["/guide/"] = (200, kind, text.encode(encoding))
+    site.pages["/guide/%C3%A9"] = html("Accent.")
+    sync()
+    assert docs.get(START).content == "A “quoted” café, and more."
+    assert "%C3%A9" in paths(docs) or charset == "utf-8"
 
 
 def test_options_are_checked(docs: Collection) -> None:
