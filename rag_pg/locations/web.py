@@ -228,7 +228,7 @@ class Website:
 
     def _below(self, urls: Iterable[str]) -> list[str]:
         """Return those below the folder, each once, as they are asked for."""
-        found = {}
+        found: dict[str, None] = {}
         for url in urls:
             try:
                 found[str(read_address(url, self._network.private_hosts))] = None
