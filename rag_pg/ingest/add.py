@@ -28,6 +28,7 @@ class Stream:
 
 DOCUMENTS_PER_PUT = 64
 DOCUMENT_KEYS = ("uri", "content", "title", "metadata", "media_type", "language")
+TITLE_LENGTH = 200  # characters that the database keeps
 CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
@@ -204,7 +205,7 @@ def _text_of(
     database: Database, document: Mapping[str, Any], info: CollectionInfo
 ) -> tuple[str, ...]:
     """What a change of makes work: as the database keeps it."""
-    title = " ".join(str(document.get("title") or "").split())[:200]
+    title = _title(document)[:TITLE_LENGTH]
     media_type = document.get("media_type") or "text/plain"
     language = document.get("language") or info.language
     automatic = f"{database.schema}.auto"
@@ -214,6 +215,10 @@ def _text_of(
             or automatic
         )
     return (document["content"], title, media_type, language)
+
+
+def _title(document: Mapping[str, Any]) -> str:
+    return " ".join(str(document.get("title") or "").split())
 
 
 def check_sources(sources: Sequence[Source]) -> None:
@@ -243,6 +248,9 @@ def read_sources(
                     if count:
                         remarks.removed[str(document.get("uri"))] = count
             if isinstance(document.get("content"), str) and document.get("uri"):
+                if len(_title(document)) > TITLE_LENGTH:
+                    told = f"only {TITLE_LENGTH} characters of its title are kept"
+                    remarks.notes.append(f"{document['uri']}: {told}")
                 remarks.other_keys.update(map(str, document.keys() - {*DOCUMENT_KEYS}))
                 yield _described(document, reading)
                 continue

@@ -88,7 +88,9 @@ def test_documents_are_put_listed_read_and_deleted(rag: Rag) -> None:
         assert again.json()["document_ids"] == put.json()["document_ids"]
         read = (await client.get("/documents", params=where)).json()
         assert (read["content"], read["metadata"]) == (body["content"], body["metadata"])
-        await client.put("/documents", params=where | {"uri": "z"}, json={"content": "z"})
+        long = {"content": "z", "title": "z" * 201}
+        put = await client.put("/documents", params=where | {"uri": "z"}, json=long)
+        assert put.json()["notes"] == ["z: only 200 characters of its title are kept"]
         page = (await client.get("/documents", params={"collection": "notes", "limit": 1})).json()
         assert [one["uri"] for one in page["documents"]] == ["a/b c?.md"] and page["next"]
         page = {"collection": "notes", "after": page["next"]}
@@ -226,6 +228,10 @@ def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
         ("GET", "/documents?collection=animals&uri=no", {}, 404, "'no'"),
         ("GET", "/facets?collection=animals&field=kind&filter=%7B", {}, 400, "filter is no JSON"),
         ("GET", "/usage?until=0", {}, 422, "#/until"),
+        ("GET", "/documents?collection=animals&limit=1&limit=2", {}, 422, "#/limit: is given"),
+        ("DELETE", "/documents?collection=animals&collection=b&uri=a", {}, 422, "#/collection: is"),
+        ("POST", "/uploads", {"data": {"collection": ["animals", "b"]}, "files": {"files":
+         ("a.md", b"x")}}, 400, "given twice"),
         ("GET", "/nowhere", {}, 404, "/openapi.json lists them"),
         ("PATCH", "/search", {}, 405, "Allow names the methods"),
         ("POST", "/search", {"content": b"{}"}, 422, "content-type: application/json"),

@@ -19,10 +19,10 @@ from starlette.responses import Response
 from rag_pg.client import Collection, Rag
 from rag_pg.evaluation import client as annexe
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.request import Asked, answered, needs, parsed
+from rag_pg.server.http.request import ONCE, Asked, answered, needs, parsed
 from rag_pg.server.http.shapes import Body, Count, options_of
 
-routes = APIRouter(responses=PROBLEMS)
+routes = APIRouter(responses=PROBLEMS, dependencies=[ONCE])
 SUMMARY = re.compile(r"^Return |\s*Raises.*", re.DOTALL)
 
 

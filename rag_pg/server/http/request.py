@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 import anyio
 import pydantic_core
 from fastapi import Depends
+from fastapi.exceptions import RequestValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -134,6 +136,19 @@ def needs(scope: str) -> Any:
             call.key.check_scope(scope)
 
     return Depends(check)
+
+
+async def _check_parameters(request: Request) -> None:
+    """Raises: RequestValidationError: the last of two would be taken, and the other left out."""
+    route, method = request.scope["route"].path_format, request.method.lower()
+    told = request.app.openapi()["paths"][route][method].get("parameters", ())
+    kinds = {one["name"]: json.dumps(one["schema"]) for one in told}
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if times > 1 and '"array"' not in kinds.get(name, '"array"'):
+            raise RequestValidationError([{"loc": ("query", name), "msg": "is given twice"}])
+
+
+ONCE = Depends(_check_parameters)
 
 
 def warn_of_models(notes: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.load import load_bytes
 from rag_pg.metrics import CONTENT_TYPE
 from rag_pg.server.http.problem import PROBLEMS, problem_of
-from rag_pg.server.http.request import Asked, answered, event, last_answer, needs, parsed
+from rag_pg.server.http.request import ONCE, Asked, answered, event, last_answer, needs, parsed
 from rag_pg.server.http.shapes import (
     AskBody,
     CollectionBody,
@@ -37,8 +37,8 @@ from rag_pg.types import AddReport, Answer, CollectionInfo, Event, LoadFailure, 
 from rag_pg.version import __version__
 
 routes = APIRouter(responses=PROBLEMS)
-searching = APIRouter(tags=["search"], dependencies=[needs("read")])
-storing = APIRouter(tags=["documents"])
+searching = APIRouter(tags=["search"], dependencies=[ONCE, needs("read")])
+storing = APIRouter(tags=["documents"], dependencies=[ONCE])
 READS, WRITES = [needs("read")], [needs("write")]
 PAGE_LIMIT = 1000
 # What a browser shows without running anything of it; all else is downloaded.
@@ -206,8 +206,11 @@ async def upload(
 ) -> Response:
     """Store files: the suffix of a name tells its type, uri_prefix and the name are its uri."""
     known = {"collection", "files", "uri_prefix", "metadata", "keep_original", "wait"}
-    if unknown := sorted({*await call.request.form()} - known):
+    given = [name for name, _ in (await call.request.form()).multi_items() if name != "files"]
+    if unknown := sorted({*given} - known):
         raise InvalidInput(f"unknown field {unknown[0]!r:.80}; use {', '.join(sorted(known))}")
+    if len({*given}) < len(given):
+        raise InvalidInput("a field is given twice; only files may be")
     docs = await call.rag.get_collection(collection)
     fields = parsed("metadata", metadata)
     if not isinstance(fields, dict):
