@@ -14,7 +14,7 @@ from rag_pg.types import AddReport, SyncReport, Unchanged
 
 POLL_SECONDS = 2.0
 
-State = dict[str, tuple[int, int]]
+State = dict[str, tuple[int, ...]]
 
 
 def sync_location(
@@ -72,23 +72,22 @@ def changes(
     folder: Path, *, seconds: float = POLL_SECONDS, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[None]:
     """Yield at once, and then whenever a file below `folder` was changed, added or removed; it is
-    looked at every few seconds."""
+    looked at every few seconds. While the folder itself is away nothing has changed."""
     before: State | None = None
     while True:
-        now = _state(folder)
-        if now != before:
+        if (now := _state(folder)) != before and folder.is_dir():
             yield
             before = now
         sleep(seconds)
 
 
 def _state(folder: Path) -> State:
-    """Return when each file was written last, and its size."""
+    """Return what changes with each file, also where another takes its place."""
     state: State = {}
     for path, uri in find_files([folder]).files:
         try:
             status = path.stat()
         except OSError:  # it vanished just now
             continue
-        state[uri] = (status.st_mtime_ns, status.st_size)
+        state[uri] = status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
     return state

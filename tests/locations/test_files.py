@@ -6,7 +6,7 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from rag_pg import InvalidInput, LocationUnavailable, Rag
 from rag_pg.client import Collection
+from rag_pg.ingest import changes
 
 OLD = 1_700_000_000
 
@@ -267,3 +268,37 @@ def test_no_secret_of_the_environment_is_told_or_kept(
     assert str(caught.value) == "memory://shop cannot be listed: GET https://…@h/x?… with …: 403"
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
     assert "hunter2" not in caplog.text
+
+
+def test_a_folder_is_followed_also_where_it_goes_away_for_a_while(tmp_path: Path) -> None:
+    folder, away = tmp_path / "shop", tmp_path / "away"
+    folder.mkdir()
+    file = folder / "a.md"
+    file.write_text("one")
+
+    def replace() -> None:
+        (tmp_path / "b").write_text("two")
+        os.utime(tmp_path / "b", ns=(OLD, file.stat().st_mtime_ns))
+        (tmp_path / "b").replace(file)
+
+    steps: list[tuple[str, Callable[[], object]]] = [
+        ("nothing", lambda: None),
+        ("replaced by one of its time and size", replace),
+        ("away", lambda: folder.rename(away)),
+        ("back", lambda: away.rename(folder)),
+        ("a loop", lambda: (folder / "loop").symlink_to(folder)),
+        ("empty", file.unlink),
+    ]
+    done, told = ["at first"], []
+
+    def sleep(seconds: float) -> None:
+        if not steps:
+            raise EOFError
+        name, act = steps.pop(0)
+        act()
+        done.append(name)
+
+    with pytest.raises(EOFError):
+        for _ in changes(folder, sleep=sleep):
+            told.append(done[-1])
+    assert told == ["at first", "replaced by one of its time and size", "empty"]
