@@ -293,7 +293,10 @@ def _print_document(found: Document) -> None:
         write_json(found)
         return
     state = f"{found.state}: {found.error}" if found.error else found.state
-    for name, value in (("title", found.title), ("state", f"{state}, {found.chunks} chunks")):
+    for name, value in (
+        ("title", found.title),
+        ("state", f"{state}, {count_of(found.chunks, 'chunk')}"),
+    ):
         write_message((f"{name}: {value}", "dim"))
     for key, value in found.metadata.items():
         write_message((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))

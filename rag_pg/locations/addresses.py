@@ -132,8 +132,9 @@ class Network:
         if not {address.host, f"{address.host}:{address.port}"} & self.private_hosts:
             for ip in ips:
                 if "%" in ip or not is_public(ip_address(ip)):
+                    named = "" if ip == address.host else f"{ip}, which is "
                     raise AddressRefused(
-                        f"{address.host} is {ip}, which is not a public address;"
+                        f"{address.host} is {named}not a public address;"
                         f" {_remedy(address.host, address.port)}"
                     )
         return ips[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -140,6 +141,9 @@ def _name_members(files: Any) -> None:
     if files.protocol == "zip":
         files.zip.NameToInfo = {one.filename: one for one in members}
     else:
+        files.fo.seek(files.tar.offset)  # where tarfile found no further member
+        if files.fo.read(tarfile.BLOCKSIZE).strip(b"\0") or files.fo.tell() <= files.tar.offset:
+            raise EOFError("it has no end as tar files have: it is not whole")
         files._index()
     files.dir_cache = None
 

@@ -182,6 +182,19 @@ def test_an_archive_is_a_folder(
     assert counts(docs.sync(name)) == (0, 2, 0, 0)
 
 
+@pytest.mark.parametrize("blocks", [2, 2.3, 3, 3.1, 4])
+def test_an_archive_that_is_not_whole_deletes_nothing(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: float
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pack(Path("cut.tar"), {"a.md": b"Red fish.", "b.md": b"Blue."})
+    assert counts(docs.sync("cut.tar")) == (2, 0, 0, 0)
+    Path("cut.tar").write_bytes(Path("cut.tar").read_bytes()[: int(512 * blocks)])
+    with pytest.raises(LocationUnavailable, match=r"cut\.tar cannot be listed"):
+        docs.sync("cut.tar")
+    assert len(uris(docs)) == 2
+
+
 @pytest.mark.parametrize("name", ["handbook.zip", "handbook.tar"])
 def test_members_of_an_archive_are_named_from_its_top(
     docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
