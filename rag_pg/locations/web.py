@@ -130,7 +130,7 @@ class Website:
                 noted = {"links": links, "from": url, "location": self.location}
                 yield from self._items(page, uri, state, told, noted)
             for link in links if away < depth else ():
-                if link not in seen:
+                if link not in seen and len(seen) <= self._pages:  # one more is not fetched
                     seen.add(link)
                     waiting.append((link, away + 1))
         if not whole:
@@ -227,14 +227,19 @@ class Website:
         return page
 
     def _below(self, urls: Iterable[str]) -> list[str]:
-        """Return those below the folder, each once, as they are asked for."""
+        """Return those below the folder, each once, as they are asked for: of more than are ever
+        fetched one more."""
         found: dict[str, None] = {}
         for url in urls:
             try:
-                found[str(read_address(url, self._network.private_hosts))] = None
+                asked = str(read_address(url, self._network.private_hosts))
             except AddressRefused:
-                found[encoded(url)] = None  # it is counted among those refused
-        return [url for url in found if url.startswith(self.prefix)]
+                asked = encoded(url)  # it is counted among those refused
+            if asked.startswith(self.prefix):
+                found[asked] = None
+            if len(found) > _OPTIONS["pages"][1]:
+                break
+        return [*found]
 
     def _read_html(self, page: Page) -> tuple[list[str], set[str]]:
         """Return where a page's links lead to, and what it tells robots: no links but in HTML."""

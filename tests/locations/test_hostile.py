@@ -248,6 +248,17 @@ def test_what_is_too_large_or_not_whole_fails_alone(
     assert failed == ["http://public.example/bad", "http://public.example"]  # nothing is deleted
 
 
+def test_links_without_end_are_not_kept(site: Site) -> None:
+    site.pages["/"] = html("Start.", *(f"/{n}" for n in range(200)))
+    site.pages |= {f"/{n}": html("Page.", *(f"/{n}/{m}" for m in range(200))) for n in range(9)}
+    website = Website(
+        "http://public.example/", Limits(max_bytes=20_000), {"pages": 9}, site.network()
+    )
+    found = list(website.read({}))
+    assert len([item for item in found if isinstance(item, Loaded)]) == 9
+    assert isinstance(found[-1], LoadFailure) and "raise the options pages" in found[-1].error
+
+
 def test_a_redirect_without_end_or_to_no_encryption_is_refused(site: Site) -> None:
     site.pages["/"] = (302, {"Location": "/"}, b"")
     with pytest.raises(LocationUnavailable, match="redirects more than 5 times"):
