@@ -109,11 +109,14 @@ def read_html(text: str) -> tuple[str, str, int]:
         elif (cell := tag.parent) and _is_icon(cell):
             cell.decompose()
         else:
-            tag.replace_with(described)
+            tag.name, tag.string = "span", described
     _drop_contents(content, soup)
     for tag in content.find_all("a"):
         if not str(tag.get("href") or "").startswith(_LINKS):
-            tag.unwrap()
+            if tag.find(True) or tag.get_text().strip() != tag.get_text():
+                tag.unwrap()
+            else:  # to unwrap it would take a time that grows with its neighbours
+                tag.name = "span"
     title = _without_site(title, content, names)
     try:
         for table in reversed(content.find_all("table")):
