@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
 from rag_pg.answer.display import OPEN, display_range
 from rag_pg.text import (
@@ -232,21 +233,19 @@ def thin(
     asked = content_words(question)
     texts = [words(" ".join(page.sentences[p].text for p in part)) for part in parts]
     scores = [sum(is_among(a, text) for a in asked) for text in texts]
+    most_words = max(scores)
     begin = page.sentences[block.first].start
     is_numbered = (item_mark(page.text[max(0, begin - 80) : begin]) or "").strip()[:1].isdigit()
+    steps = range(cited[-1], len(parts)) if cited and is_numbered else range(0)
     upto = [
-        n
-        for n in cited[-1:]
-        for n in range(n, len(parts))
-        if _length(page, range(block.first, parts[n].stop)) <= most
+        *takewhile(lambda n: _length(page, range(block.first, parts[n].stop)) <= most, steps),
     ]
-    if is_numbered and upto:
+    if upto:
         kept = set(range(upto[-1] + 1))
     else:
         kept = set(cited)
-        for n in sorted(range(len(parts)), key=lambda n: (-scores[n], n)):
-            taken = sum(_length(page, parts[k]) for k in kept | {n})
-            if scores[n] and scores[n] == max(scores) and taken <= most:
+        for n in [n for n, score in enumerate(scores) if score == most_words > 0]:
+            if sum(_length(page, parts[k]) for k in kept | {n}) <= most:
                 kept.add(n)
     dropped = {p for n, part in enumerate(parts) if n not in kept for p in part}
     if not kept or not dropped:
