@@ -71,10 +71,10 @@ def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> 
 
 def find_names(question: str) -> set[str]:
     """Return the words of a question, as they stand between its spaces, that are names or
-    identifiers: with a digit, a line below or a capital within, or, where it is not German, with a
-    first capital that no sentence begins with. A quantity in one word is none."""
+    identifiers: with a digit, a line below, a full stop or a capital within, or, where it is not
+    German, with a first capital that no sentence begins with. A quantity in one word is none."""
     tokens = question.split()
-    found = {t for t in tokens if re.search(r"\d|\w_\w|[a-z][A-Z]|[A-Z]{2}", t)}
+    found = {t for t in tokens if re.search(r"\d|\w_\w|\w{2}\.[a-z]\w|[a-z][A-Z]|[A-Z]{2}", t)}
     found -= {t for t in found if _QUANTITY.fullmatch(t.strip(MARKS))}
     after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
     capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}

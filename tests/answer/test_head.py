@@ -124,6 +124,7 @@ def test_an_identifier_that_the_passages_have_stands_for_what_is_asked() -> None
         ("pages that the TN3480 yields", ["TN3480"]),
         ("does the yield of Kotlin pages differ", ["Kotlin"]),
         ("pages that max_pages yields", ["max_pages"]),
+        ("the yield of print.pages in the a.m.", ["print.pages"]),
         ("Pages That Many Cartridges Yield", []),  # a title, where capitals tell nothing
         ("Kartridges yield pages", []),  # the first word has a capital in any case
     ],
