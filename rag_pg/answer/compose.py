@@ -147,7 +147,7 @@ def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited 
     day, sentence = c.day, c.sentences[at].text
     last = until or date.max
     editions = [
-        (found, -n, position)
+        (found, -n, other.scores[position], position)
         for n, other in enumerate(ranked)
         if day and (found := other.day) and found <= last and (found > day or day > last)
         for position, against in enumerate(other.sentences)
@@ -157,7 +157,7 @@ def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited 
     ]
     if not editions:
         return None
-    _, n, position = max(editions)
+    _, n, _, position = max(editions)
     return ranked[-n], position
 
 
@@ -390,9 +390,11 @@ def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
         return not is_own and c.sentences[n - 1].kind == c.sentences[n].kind in ("prose", "item")
 
     begin, end = position, position + 1
+    start = c.sentences[position].start
+    is_step = kind == "how_to" and item_mark(c.hit.content[max(0, start - 80) : start]) is not None
     while begin and is_next(begin) and _REFERS.match(c.shown[begin]):
         begin -= 1
-    if c.sentences[position].kind == "item" and kind != "how_to":
+    if c.sentences[position].kind == "item" and not is_step:
         while begin and is_next(begin):
             begin -= 1
         while end < len(c.shown) and is_next(end):
@@ -422,7 +424,7 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         position += 1  # Gladly.
     leads = kind != "how_to" and c.shown[position].endswith(OPEN)
     block = page.block(position + leads)
-    if block is None or block.first != position + leads or (block.what == "items" and not leads):
+    if block is None or block.first != position + leads or block.starts[0] == position:
         return position
     asked = content_words(question)
     own = [position, *block.starts]

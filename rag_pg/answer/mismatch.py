@@ -13,7 +13,7 @@ from rag_pg.answer.figures import foreign_figures
 from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.head import find_names
 from rag_pg.answer.identifiers import Identifiers
-from rag_pg.answer.question_kind import find_lacking_value
+from rag_pg.answer.question_kind import find_lacking_value, lacks_price
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
 from rag_pg.text import (
@@ -71,21 +71,28 @@ def find_mismatch(
         others: passages, one of which may have the quantity or the year. unknown: words of the
             question that no document has. near: 0: as near as text about something else.
     """
+    lacking = find_lacking_value(question, _near(best))
     return (
         _other_quantity(question, best, others)
         or _other_year(question, best, others)
         or _other_row(question, best, unknown, near)
         or _other_column(question, best, near)
-        or _no_value(question, best)
+        or (f"the nearest passage has no {lacking}" if lacking else "")
     )
 
 
-def _no_value(question: str, best: Candidate) -> str:
-    around = best.shown[max(best.best - BESIDE, 0) : best.best + BESIDE + 1]
-    above = [best.hit.title, best.hit.heading, *best.headings_above, *_table(best)[0]]  # "Prices"
-    around += [re.sub(r"\d", "", text) for text in above]
-    lacking = find_lacking_value(question, "\n".join(around))
-    return f"the nearest passage has no {lacking}" if lacking else ""
+def _near(best: Candidate) -> str:
+    """What stands near the best sentence of a passage, and above it without its figures."""
+    near = range(max(best.best - BESIDE, 0), min(best.best + BESIDE + 1, len(best.shown)))
+    heading = best.headings_above[best.best]
+    around = [best.shown[at] for at in near if best.headings_above[at] == heading]
+    above = [best.hit.title, best.hit.heading, heading, *_table(best)[0]]  # "Prices"
+    return "\n".join([*around, *(re.sub(r"\d", "", text) for text in above)])
+
+
+def tells_no_price(question: str, best: Candidate) -> bool:
+    """Whether a question asks for what may be a price and a passage tells none where it answers."""
+    return lacks_price(question, _near(best))
 
 
 def _other_quantity(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
@@ -174,7 +181,7 @@ def _table(best: Candidate) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
 def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     """What a question asks of a row that it names, where no column is named like it, nor nearly."""
     names, rows = _table(best)
-    names = [name for name in names if name]
+    names = [name.replace("_", " ") for name in names if name]
     named = [cell for row in rows for cell in row if names_cell(question, cell)]
     outside = f"{best.hit.title} {best.hit.heading} {' '.join(best.headings_above)}"
     own = [cell for row in rows if not set(named).isdisjoint(row) for cell in row]
@@ -182,7 +189,7 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
     asked = [word for word in content_words(question) if not is_function_word(word)]
     if any(char.isdigit() for cell in own for char in cell):
         known |= _NUMBER
-    if any(map(MONEY.search, own)):
+    if any(map(MONEY.search, own)) or any(word in _PRICE for n in names for word in words(n)):
         known |= _PRICE
     if any(map(_PERIOD.search, own)):
         known |= _LASTING

@@ -13,10 +13,11 @@ from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import is_of_time, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
-from rag_pg.answer.mismatch import find_mismatch
+from rag_pg.answer.mismatch import find_mismatch, tells_no_price
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
+from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import (
     BACKGROUND,
     LENGTH,
@@ -37,6 +38,7 @@ from rag_pg.text import (
     content_words,
     find_tables,
     is_among,
+    named_cells,
     split_sentences,
     words,
 )
@@ -145,6 +147,8 @@ def examine(
     if kind == "definition":
         for c in candidates:
             c.score += _is_named(c, question)
+    if not margins:
+        _put_back(found.question, candidates)
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
@@ -254,7 +258,7 @@ def _weigh_words(
     for c in candidates:
         rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
         named = {n for n in rows if any(stands_in(code, c.shown[n]) for code in codes)}
-        c.of_another = rows - named if named else set()
+        c.of_another = (rows - named if named else set()) | _other_rows(question, c)
         head, count = at, len(c.shown)
         positions = range(head + 1, head + 1 + count)
         at = positions.stop + count
@@ -275,6 +279,25 @@ def _weigh_words(
         }
     _leave_out_sections(question, candidates)
     return found
+
+
+def _other_rows(question: str, c: Candidate) -> set[int]:
+    """The rows of tables, where a question names a cell of other rows: Otter, not Otter Junior."""
+    cells = {
+        at: t.cells[n]
+        for t in find_tables(c.hit.content, c.sentences)
+        for n, at in enumerate(t.rows)
+    }
+    for at, sentence in enumerate(c.sentences):
+        alone = named_cells(sentence.text) if sentence.kind == "item" else []
+        if len(alone) > 2:
+            cells[at] = [cell for _, cell in alone]
+    named = {
+        at
+        for at, row in cells.items()
+        if any(cell[:1].isalpha() and names_cell(question[:LONGEST], cell) for cell in row)
+    }
+    return set(cells) - named if named else set()
 
 
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
@@ -395,6 +418,15 @@ def _read(c: Candidate, most: int) -> list[int]:
 
 def _asks(text: str) -> bool:
     return text.endswith(("?", "？", "؟"))
+
+
+def _put_back(question: str, candidates: Sequence[Candidate]) -> None:
+    """Put passages without the price that is asked for behind those that have it and as many of the
+    question's words."""
+    lacking = [c for c in candidates if tells_no_price(question, c)]
+    having = [c for c in candidates if c not in lacking]
+    for c in lacking:
+        c.score -= any(other.words_found >= c.words_found for other in having)
 
 
 def _is_named(c: Candidate, question: str) -> bool:

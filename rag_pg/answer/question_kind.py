@@ -94,6 +94,9 @@ _VALUES = {  # what is asked for by its kind, and what every text that tells it 
         ),
     )
 }
+_WORTH = re.compile(
+    r"(?i)\bhow\s+much\s+(?:is|are|was|were)\b|\b(?:costs?|prices?|koste[nt]|preise?)\b"
+)
 _NEXT_PART = re.compile(
     r"[?？] ?(?:and |und |et |y )?(?=\S)|,? (?:and|und|et|y) (?=(?:what|how|where|when|who|why"
     r"|which|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
@@ -165,14 +168,23 @@ def has_number(text: str) -> bool:
 def find_lacking_value(question: str, text: str) -> str:
     """Return what a question asks for where that is a telephone number, a mail address, a price
     or a colour and a text has none; else ""."""
+    plain = text.replace("_", " ")  # price_eur
     return next(
         (
             what
             for what, (asks, has) in _VALUES.items()
-            if asks.search(question) and not has.search(text)
+            if asks.search(question) and not has.search(plain)
         ),
         "",
     )
+
+
+def lacks_price(question: str, text: str) -> bool:
+    """Whether a question asks for what may be a price ("how much is") and a text has none, or no
+    number."""
+    plain = text.replace("_", " ")
+    tells = _VALUES["price"][1].search(plain) and any(map(str.isdigit, plain))
+    return not tells and _WORTH.search(question) is not None
 
 
 def says_kind(word: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from rag_pg.text.plain import plain
@@ -113,7 +114,7 @@ def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
         if is_head(text, sentences, at):
             names, start, read = read_cells(sentences[at].text), at + 1, read_cells
         elif names := [name for name, _ in named_cells(sentences[at].text)]:
-            start, read = at, lambda row: [value for _, value in _NAMED.findall(row)]
+            start, read = at, partial(_read_named, names)
         else:
             at += 1
             continue
@@ -122,8 +123,7 @@ def find_tables(text: str, sentences: Sequence[Sentence]) -> list[Table]:
             last += 1
         rows = range(start, last)
         cells = [read(sentences[row].text) for row in rows]
-        is_whole = all(len(row) == len(names) for row in cells)
-        if start > at or (len(rows) > 1 and is_whole and sentences[at].kind == "item"):
+        if start > at or (len(rows) > 1 and sentences[at].kind == "item"):
             cells = [[*row, *[""] * len(names)][: len(names)] for row in cells]
             found.append(
                 Table(
@@ -143,8 +143,14 @@ def _continues(
     gap = text[sentences[at - 1].stop : sentences[at].start]
     if is_headed:
         return sentences[at].kind == "row" and not gap.strip() and gap.count("\n") == 1
-    own = [name for name, _ in _NAMED.findall(sentences[at].text)]
-    return own == list(names) and not re.search(r"\n\s*[^\s*+-]", gap)
+    own = {name for name, _ in _NAMED.findall(sentences[at].text)}  # empty cells are left out
+    is_alike = own == {*names} or (len(own) > 1 and own <= {*names})
+    return is_alike and not re.search(r"\n\s*[^\s*+-]", gap)
+
+
+def _read_named(names: Sequence[str], row: str) -> list[str]:
+    own = dict(named_cells(row))
+    return [own.get(name, "") for name in names]
 
 
 def find_lists(text: str, sentences: Sequence[Sentence]) -> list[Block]:

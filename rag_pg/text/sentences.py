@@ -206,7 +206,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
         elif fence:
             begin, opened = start, mark
         elif not ends and start + indent < stop:
-            kind: Kind = "row" if number in rows else "item" if starts else "prose"
+            defines = number + 1 < len(bare) and bare[number + 1].lstrip().startswith(": ")
+            kind: Kind = "row" if number in rows else "item" if starts or defines else "prose"
             own_line = number in broken
             block = (
                 (block[0], stop, *block[2:]) if block else (start + indent, stop, kind, own_line)

@@ -738,3 +738,48 @@ def test_steps_are_marked_where_is_asked_how_and_a_word_alone_is_not() -> None:
 def test_money_answers_what_something_costs_whatever_its_column_is_called() -> None:
     table = "| What | Limit |\n| --- | --- |\n| Hotel abroad | 160 euros |\n| Dinner | 28 euros |"
     assert "160 euros" in ask("How much may a hotel abroad cost?", table).text
+
+
+CODES = (
+    "E02\n: No labels are left. Load a new roll.\n\n"
+    "E05\n: The gap was not found. Calibrate the sensor.\n\n"
+    "E07\n: The cutter is jammed. Turn the white wheel.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("What does error E05 mean?", "E05\n: The gap was not found. Calibrate the sensor."),
+        (
+            "What should I do when the cutter is jammed?",
+            "E07\n: The cutter is jammed. Turn the white wheel.",
+        ),
+    ],
+)
+def test_the_whole_definition_of_a_term_answers_and_no_other(question: str, quote: str) -> None:
+    assert [c.quote for c in ask(question, CODES).citations] == [quote]
+
+
+SHEET = (
+    "- name: Otter; length_cm: 420; price_gbp: 1290\n"
+    "- name: Otter Junior; length_cm: 330; price_gbp: 840\n"
+    "- name: Drift vest; price_gbp: 95\n"
+)
+
+
+def test_rows_with_empty_cells_are_of_the_sheet() -> None:
+    (table,) = find_tables(SHEET, split_sentences(SHEET))
+    assert table.cells[2] == ["Drift vest", "", "95"]
+
+
+def test_a_row_is_that_which_the_question_names_and_no_head() -> None:
+    (citation,) = ask("What does the Otter cost?", SHEET).citations
+    assert citation.quote == "name: Otter; length_cm: 420; price_gbp: 1290"
+
+
+def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
+    models = "The Heron and the Heron Carbon have the same hull, of which six are built a year."
+    sheet = "- name: Heron; price_gbp: 2450\n- name: Heron Carbon; price_gbp: 4190\n"
+    got = ask("How much is the Heron Carbon?", models, sheet)
+    assert got.citations[0].quote == "name: Heron Carbon; price_gbp: 4190"
