@@ -783,3 +783,12 @@ def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
     sheet = "- name: Heron; price_gbp: 2450\n- name: Heron Carbon; price_gbp: 4190\n"
     got = ask("How much is the Heron Carbon?", models, sheet)
     assert got.citations[0].quote == "name: Heron Carbon; price_gbp: 4190"
+
+
+def test_a_newer_edition_answers_by_the_row_that_is_asked_for() -> None:
+    newer = SHEET.replace("1290", "1340").replace("840", "870")
+    sheets = [
+        replace(hit(text, number=n), title=f"prices-{year}")
+        for n, (text, year) in enumerate([(SHEET, 2024), (newer, 2025)], 1)
+    ]
+    assert ask("What does the Otter cost?", *sheets).citations[0].quote.endswith("1340")
