@@ -163,8 +163,8 @@ $$;
 
 COMMENT ON FUNCTION rag.grant_access IS
 $$Give a role the rights of a kind of use.
-Every upgrade gives these privileges (the permissions of its users) again, so that they cover what it
-adds.
+Every upgrade gives these privileges (the permissions of its users) again, so that they cover what
+it adds.
 
 access: reader searches, reads and counts; evaluator also keeps evaluation sets, runs and
 calibrations; writer also puts and deletes documents and works the queue; worker also follows
