@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 
 from rag_pg.answer.figures import counted_figures, number_in_word
 from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension
@@ -47,6 +48,7 @@ _CLAUSE = re.compile(r"[,;:]\s")
 _PRONOUN = re.compile(r"\s*(?:it|he|she|they|es|er|sie|il|elle|ils|elles)\b", re.IGNORECASE)
 _NEAR = Decimal("0.05")  # of a multiple, that is told exactly
 _ABOUT = Decimal("0.25")  # of one that is told roughly
+_MOST_TEXTS = 100  # that speak of a thing and are compared; of what more speak, none tells it all
 
 Amounts = dict[Kind, list[Decimal]]
 
@@ -132,7 +134,8 @@ def _is_other_multiple(
 def _amounts(clause: str, thing: str, other: str, noun: str, sources: Sequence[str]) -> Amounts:
     """Return what the sources say that a thing measures, by kind."""
     found: Amounts = {}
-    for text in _texts(clause, thing, other, sources):
+    texts = [*islice(_texts(clause, thing, other, sources), _MOST_TEXTS + 1)]
+    for text in texts if len(texts) <= _MOST_TEXTS else ():
         for kind, amount in _read(text, noun):
             found.setdefault(kind, []).append(amount)
     return found

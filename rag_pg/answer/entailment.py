@@ -140,9 +140,11 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
 
     def score(sentence: Sentence) -> float:
         text = f"{above[sentence.start]}: {sentence.text}"
+        share = _share(asked, text)
+        if not figures:
+            return share
         has = amounts_of(text)
-        of_figures = sum(one in has for one in figures) / len(figures) if figures else 0.0
-        return _share(asked, text) + FIGURES * of_figures
+        return share + FIGURES * sum(one in has for one in figures) / len(figures)
 
     ranked = sorted(sentences, key=lambda s: (-score(s), s.start))
     chosen = ranked[:1]

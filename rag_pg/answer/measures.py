@@ -35,6 +35,7 @@ _DIFFER = re.compile(
     re.IGNORECASE,
 )
 _HALF = re.compile(r"\b(?:half|hälfte|halbe[nrs]?|moitié|mitad)\b", re.IGNORECASE)
+_WORD = 40  # letters, more than a function word has
 _MOST = 12  # numbers of a text, with which others are computed
 _ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
@@ -212,18 +213,19 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
                for measure, found in _sides(claim).items() for side in found)  # fmt: skip
 
 
-@lru_cache(1024)
+@lru_cache(4096)  # as each statement is compared with the same sentences
 def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
     """Return the numbers of a text, and what it measures whatever the unit: two weeks, 14 days."""
     return figures_of(text) | {one[1:3] for _, one in (*_quantities(text), *_rates(text))}
 
 
-def comparable_amounts(text: str) -> list[tuple[Kind, Decimal]]:
+@lru_cache(1024)
+def comparable_amounts(text: str) -> Sequence[tuple[Kind, Decimal]]:
     """Return what a text measures: amounts of one kind can be compared."""
-    return [
+    return tuple(
         ((dimension, "" if _UNITS[name][1] else name), amount)
         for _, (_, dimension, amount, name) in _quantities(text)
-    ]
+    )
 
 
 def is_of_dimension(units: Collection[str], dimension: int) -> bool:
@@ -249,15 +251,16 @@ def _compounds(
     """Yield the amounts written in two units (2 hours and 20 minutes), with their parts."""
     for (one, larger), (other, smaller) in pairwise(found):
         _, dimension, amount, name = larger
-        is_next = re.search(rf"{re.escape(one)},?\s+(?:\w{{1,3}}\s+)?{re.escape(other)}", text)
-        if dimension == smaller[1] and is_next and 0 < smaller[2] < _UNITS[name][1]:
+        if dimension != smaller[1] or not 0 < smaller[2] < _UNITS[name][1]:
+            continue
+        if re.search(rf"{re.escape(one)},?\s+(?:\w{{1,3}}\s+)?{re.escape(other)}", text):
             yield {one, other}, (larger[0], dimension, amount + smaller[2], smaller[3])
 
 
 def _rates(text: str) -> Iterator[tuple[str, Quantity]]:
     """Yield how often something is: every three months, per year, daily."""
     for match in _EACH.finditer(text):
-        before = text[: match.start()].split()[-1:]
+        before = text[max(0, match.start() - _WORD) : match.start()].split()[-1:]
         if match[0].lower().startswith("a") and before and is_function_word(before[0]):
             continue  # for a minute
         counted = number_in_word(_plain(match[1] or ""))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.relations import OF_SIDES, is_turned
-from rag_pg.text import is_function_word, same_word, words
+from rag_pg.text import has_word, is_function_word, same_word, words
 
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nothing|neither|nor|cannot|without|excluding|except|all\ but
@@ -73,6 +73,7 @@ _WHERE = re.compile(
 _STOP = re.compile(r"[.,;:!?)]")
 _AVOIDS = re.compile(r"(?i)\b(?:avoid|prevent|protect|vermeid|verhinder|schütz|[ée]vit)\w*")
 _NEXT = 3  # words
+_AHEAD = 200  # characters in which they are
 _TIMES = frozenset(words("before prior after following avant après antes después vorher nachher"))
 _MEMBER = 3  # words of a member of a list, at most
 _STEM = 4  # letters
@@ -212,11 +213,9 @@ def _waives(claim: str, sentence: str) -> bool:
 
 def _is_in_both(before: re.Pattern[str], text: str, behind: re.Pattern[str], sentence: str) -> bool:
     """Whether a text has behind one phrase a word that a sentence has behind another."""
-    return any(
-        same_word(one, other)
-        for one in _first_words(before, text)
-        for other in _first_words(behind, sentence)
-    )
+    mine = _first_words(before, text)
+    others = " ".join(_first_words(behind, sentence)) if mine else ""
+    return any(has_word(others, word) for word in mine)
 
 
 def _first_words(before: re.Pattern[str], text: str) -> list[str]:
@@ -224,7 +223,7 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
     return [
         word
         for match in before.finditer(text)
-        for word in words(_STOP.split(text[match.end() :])[0])[:_NEXT]
+        for word in words(_STOP.split(text[match.end() : match.end() + _AHEAD], 1)[0])[:_NEXT]
         if not is_function_word(word)
     ]
 

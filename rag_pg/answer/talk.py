@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import Statement
-from rag_pg.text import content_words, is_among, is_function_word, words
+from rag_pg.text import content_words, has_word, is_function_word, words
 
 MOST_OF_A_LABEL = 4  # words that the sources do not have
 _QUESTION = ("?", "？", "؟")
@@ -95,7 +95,7 @@ class Talk:
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = frozenset(known)
-        self._is_known: dict[str, bool] = {}
+        self._text = " ".join(self._known)
 
     def claim(self, statement: Statement) -> str | None:
         """Return what is to be judged of a statement; None where it states nothing."""
@@ -113,7 +113,7 @@ class Talk:
         stated = [w for w in content if not (is_function_word(w) or is_of_speech(w))]
         if not stated:
             return len(words(text)) > 1  # "Yes." is an answer
-        strange = [word for word in stated if not self._knows(word)]
+        strange = [word for word in stated if not has_word(self._text, word)]
         if statement.is_label:
             is_sentence = not AUXILIARIES.isdisjoint(text.casefold().split())
             return len(strange) <= (0 if is_sentence else MOST_OF_A_LABEL)
@@ -122,11 +122,6 @@ class Talk:
         if statement.leads_in:
             return len(strange) <= 1
         return speaks and not strange and not is_negated(text)
-
-    def _knows(self, word: str) -> bool:
-        if word not in self._is_known:
-            self._is_known[word] = is_among(word, self._known)
-        return self._is_known[word]
 
 
 def _read(text: str) -> frozenset[str]:

@@ -13,6 +13,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_LEAST = 4  # letters that forms of one word have in common
+
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _RUN = re.compile(f"([{_CJK}]+)|[^\\W_{_CJK}]+")
 
@@ -82,10 +84,9 @@ def same_word(one: str, other: str) -> bool:
     60 % of the longer ("create", "creating"). Stands in for a stemmer in every language."""
     if one == other:
         return True
-    if one[:4] != other[:4]:
+    if one[:_LEAST] != other[:_LEAST]:
         return False
-    longer = max(len(one), len(other))
-    need = max(4, -(-longer * 6 // 10))
+    need = max(_LEAST, -(-max(len(one), len(other)) * 6 // 10))
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
 
 
@@ -104,15 +105,29 @@ def common_start(
 
 def has_word(text: str, word: str) -> bool:
     """Whether a text has a form of a word in small letters without accents, see `same_word`."""
-    return is_among(word, _by_beginning(text).get(word[:4], ()))
+    heads, own, longer = _beginnings(text)
+    if word[:_LEAST] not in heads:
+        return False
+    need = _needed(word)
+    return word[:need] in longer or any(word[:n] in own for n in range(need + 1, len(word) + 1))
 
 
-@lru_cache(1024)
-def _by_beginning(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for word in dict.fromkeys(words(text)):
-        found.setdefault(word[:4], []).append(word)
-    return found
+def _needed(word: str) -> int:
+    """How many letters a word has in common with each form of it that is no longer."""
+    return max(_LEAST, -(-len(word) * 6 // 10))
+
+
+@lru_cache(4096)  # as each statement is compared with the same sentences
+def _beginnings(text: str) -> tuple[set[str], set[str], set[str]]:
+    """Beginnings of the words of a text: the least, what a word has in common with those of its
+    forms that are no longer, and all from that on to the whole."""
+    heads, own, longer = set(), set(), set()
+    for word in {*words(text)}:
+        need = _needed(word)
+        heads.add(word[:_LEAST])
+        own.add(word[:need])
+        longer |= {word[:n] for n in range(need, max(need, len(word)) + 1)}
+    return heads, own, longer
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
