@@ -146,9 +146,14 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
         has = amounts_of(text)
         return share + FIGURES * sum(one in has for one in figures) / len(figures)
 
-    ranked = sorted(sentences, key=lambda s: (-score(s), s.start))
-    chosen = ranked[:1]
-    for sentence in ranked[1:]:
+    scores = {s.start: score(s) for s in sentences}
+    ranked = sorted(sentences, key=lambda s: (-scores[s.start], s.start))
+    equal = [s for s in ranked[:SENTENCES] if scores[s.start] == scores[ranked[0].start]]
+    likely = [s for s in equal if len(equal) > 1 and not contradicts(claim, s.text)]
+    chosen = (likely or equal)[:1]
+    for sentence in ranked:
+        if sentence in chosen:
+            continue
         together = " ".join(s.text for s in chosen)
         alone = _share(asked, sentence.text)
         more = _share(asked, f"{together} {sentence.text}") - _share(asked, together)

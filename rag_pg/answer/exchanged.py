@@ -243,7 +243,8 @@ def _frees(claim: str, sentence: str) -> bool:
     if behind and asks and is_among(behind[0], words(sentence)):
         return not (is_negated(sentence) or _NEED_NOT.search(sentence))
     free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
-    return bool(free and _VERBS["must"].search(sentence)) and not is_negated(sentence)
+    must, may = (_VERBS[kind].search(sentence) for kind in ("must", "may"))
+    return bool(free and must and not may) and not is_negated(sentence)
 
 
 def _widens(claim: str, sentence: str) -> bool:

@@ -22,7 +22,9 @@ _POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 ther
 _AFTERNOON = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?p\.?\s?m\b", re.IGNORECASE)
 _MORNING = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?a\.?\s?m\b", re.IGNORECASE)
 _OCLOCK = re.compile(r"(?<=\d):00\b(?!:)")
-_DATE = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?=\d{2,4}\b|[\s,;:)]|\Z)")  # 31.03.
+_DATE = re.compile(  # 31.03., and not 4.2 at the end of a sentence
+    r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?=\d{2,4}\b|\s?[^\W\dA-ZÄÖÜ]|[,;:)]|(?<=\d\d\.[01]\d\.))"
+)
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _WRITTEN = re.compile(rf"{_SPACED.pattern}|{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
@@ -32,12 +34,18 @@ _ROW = re.compile(
     r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))\s*",
     re.IGNORECASE,
 )
-_NEXT = re.compile(r"[\s\-\u00a0]*(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])")
+_NEXT = re.compile(
+    r"[\s\-\u00a0]*(?:(?:degrees?|grad|degrés?|grados)\s(?=celsius|fahrenheit))?(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])",
+    re.IGNORECASE,
+)
 _SECOND = re.compile(r"(?:\s+[^\W\d_]+(?:-[^\W\d_]+)*){0,2}")
 _SINGLE = re.compile(r"\b(?:one|eine?[nmrs]?|une?|una|uno)\b", re.IGNORECASE)
-_SENTENCES = re.compile(r"(?<=[.!?])\s")
+SENTENCES = re.compile(r"(?<=[.!?])\s")
 _ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
 _TIMES = ("times", "mal", "fois", "veces")
+_NAMED = re.compile(r"[^\W\d_]-?\Z")  # before a number that is a part of a name: N1, vault-2
+_SHORT = {"m": "million", "mn": "million", "mio": "million", "bn": "billion", "k": "thousand"}
+_CURRENCY = re.compile(r"[€$£]\s?\Z")
 
 _NUMBERS_IN_WORDS = """
 0 zero null zéro cero; 1 one ein eine einen einem einer eins un une una uno;
@@ -188,7 +196,7 @@ def _elliptic(source: str, unit: str) -> set[Decimal]:
     """The numbers whose unit stands before them in their sentence: six months, the tenant three."""
     return {
         value
-        for sentence in _SENTENCES.split(source)
+        for sentence in SENTENCES.split(source)
         if any(of and same_word(unit, of) for _, _, of in counted_figures(sentence))
         for _, stop, value in _numbers(sentence)
         if _ENDS.match(sentence, stop)
@@ -245,8 +253,10 @@ def counted_figures(text: str) -> Sequence[tuple[str, Decimal, str]]:
             unit = "times"
         elif later and _ROW.fullmatch(text[stop:start]):
             unit = later
-        elif is_function_word(unit):
+        elif is_function_word(unit) or _NAMED.search(text[max(0, begin - 2) : begin]):
             unit = ""
+        elif unit in _SHORT and _CURRENCY.search(text[max(0, begin - 2) : begin]):
+            unit = _SHORT[unit]
         found.append((text[begin:stop], value, unit))
         later, start = unit, begin
     return tuple(found[::-1])

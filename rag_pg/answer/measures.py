@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import combinations, pairwise
 
 from rag_pg.answer.figures import (
+    SENTENCES,
     counted_figures,
     figures_of,
     foreign_figures,
@@ -24,14 +25,16 @@ _DIMENSIONS = """
 1 milligram milligrams milligramm mg; 1000 gram grams gramm gramme grammes gramo gramos g; 1000000 kilogram kilograms kilogramm kilo kilos kg; 1000000000 tonne tonnes ton tons tonnen; 28349.5 ounce ounces oz
 1 millilitre millilitres milliliter milliliters ml; 10 cl; 1000 litre litres liter liters litro litros l; 3785.4 gallon gallons
 1 km/h kmh; 1.609344 mph; 3.6 m/s
-1 °c; 1 °f
+1 °c celsius; 1 °f fahrenheit
 1 thousand tausend mille mil; 1000 million millions mio millionen millón millones; 1000000 billion billions milliarde milliarden milliard milliards mrd
 1 kb; 1000 mb; 1000000 gb; 1000000000 tb
 0 euro euros eur €; 0 dollar dollars usd $; 0 pound pounds gbp £; 0 franc francs franken chf; 0 yen
 """  # noqa: E501
 _DIFFER = re.compile(
     r"\b(?:less|fewer|more|\w+er than|difference|weniger|mehr|unterschied|moins|plus|différence"
-    r"|menos|más|diferencia)\b",
+    r"|menos|más|diferencia|before|previous\w*|increas\w*|decreas\w*|rose|risen|gr[eo]wn?|growth"
+    r"|f[ae]ll\w*|dropped|declin\w*|reduc\w*|raised|lowered|up|down|higher|lower|zuvor|vorher|stieg"
+    r"|gestiegen|sank|gesunken|augment\w*|baiss\w*|auparavant|aument\w*|antes)\b",
     re.IGNORECASE,
 )
 _HALF = re.compile(r"\b(?:half|hälfte|halbe[nrs]?|moitié|mitad)\b", re.IGNORECASE)
@@ -92,6 +95,11 @@ def _read_units() -> dict[str, tuple[int, Decimal, str]]:
 _UNITS = _read_units()
 
 Kind = tuple[int, str]  # a dimension, and the unit where none of it can be converted
+_TIME, _PLAIN = (0, ""), (-1, "")
+_YEAR = re.compile(r"(?<![\w.,-])(?:1\d{3}|20\d\d)(?![\w,-]|\.\d)")
+_A_YEAR = _UNITS["year"][1]
+_PERCENT = ("%", "percent", "prozent")
+_HALF_A_PERCENT = Decimal("0.5")  # to which it is rounded
 
 # The number, its dimension, the amount in the smallest unit of that, the name of the unit.
 Quantity = tuple[Decimal, int, Decimal, str]
@@ -129,7 +137,10 @@ def foreign_measures(claim: str, source: str, results: str = "", whole: str = ""
         is_new = not results and value not in figures
         if (others or is_new) and written not in same and value not in given:
             wrong.append(written)
-    computed = _computed(claim, f"{source}\n{whole}", figures | figures_of(whole)) if wrong else ()
+    computed: Collection[str] = ()
+    if wrong:
+        computed = _computed(claim, f"{source}\n{whole}", figures | figures_of(whole))
+        computed |= _differences(claim, mine, source)
     return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
 
 
@@ -164,6 +175,33 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
             or any(sum(some) == value for n in (2, 3) for some in combinations(parts, n))
         ):
             found |= {written, *times}
+    return found
+
+
+def _differences(claim: str, mine: Iterable[tuple[str, Quantity]], source: str) -> set[str]:
+    """The numbers of a claim that say by how much two amounts of a sentence or two years in it
+    differ."""
+    found: set[str] = set()
+    differs = _DIFFER.search(claim) is not None
+    counted = counted_figures(claim)
+    for sentence in SENTENCES.split(source):
+        amounts = [*comparable_amounts(sentence)] if differs else []
+        plain = [value for _, value, unit in counted_figures(sentence) if differs and not unit]
+        amounts += [(_PLAIN, value) for value in plain]
+        amounts += [(_TIME, int(year) * _A_YEAR) for year in _YEAR.findall(sentence)]
+        pairs = combinations(dict.fromkeys(amounts[:_MOST]), 2)
+        spans = [(kind, a, b) for (kind, a), (other, b) in pairs if kind == other]
+        apart = {(kind, abs(a - b)) for kind, a, b in spans}
+        found |= {w.split()[0] for w, one in mine if (_kind(one), one[2]) in apart}
+        found |= {w for w, value, _ in counted if (_PLAIN, value) in apart}
+        found |= {
+            written
+            for written, value, unit in counted
+            if unit in _PERCENT
+            and any(b and abs(abs(a - b) / b * 100 - value) <= _HALF_A_PERCENT
+                    for kind, one, two in spans if kind != _TIME
+                    for a, b in ((one, two), (two, one)))
+        }  # fmt: skip
     return found
 
 
@@ -222,10 +260,12 @@ def amounts_of(text: str) -> frozenset[Decimal | tuple[int, Decimal]]:
 @lru_cache(1024)
 def comparable_amounts(text: str) -> Sequence[tuple[Kind, Decimal]]:
     """Return what a text measures: amounts of one kind can be compared."""
-    return tuple(
-        ((dimension, "" if _UNITS[name][1] else name), amount)
-        for _, (_, dimension, amount, name) in _quantities(text)
-    )
+    return tuple((_kind(one), one[2]) for _, one in _quantities(text))
+
+
+def _kind(quantity: Quantity) -> Kind:
+    _, dimension, _, name = quantity
+    return dimension, "" if _UNITS[name][1] else name
 
 
 def is_of_dimension(units: Collection[str], dimension: int) -> bool:

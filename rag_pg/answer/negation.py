@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from rag_pg.answer.opposites import find_opposite
-from rag_pg.answer.relations import OF_SIDES, is_turned
+from rag_pg.answer.relations import OF_SIDES, is_swapped, is_turned
 from rag_pg.text import has_word, is_function_word, same_word, words
 
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nothing|neither|nor|cannot|without|excluding|except|all\ but
-    |apart\ from|aside\ from
+    |apart\ from|aside\ from|rather\ than
     |\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
     |nichts?|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|rien|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|nada|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|niente|nulla|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
-    )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
+    )(?!\w)|(?<=\w)-free(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
@@ -176,8 +176,11 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
     turned = is_turned(clause, sentence)
     if _lacks(clause, sentence):
         return True
-    if opposite and turned and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
+    is_same = turned and not is_swapped(clause, sentence)
+    if opposite and is_same and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
         opposite = None  # the same, said twice
+    if opposite and not turned and _is_converse(clause, sentence, opposite):
+        opposite = None  # A sold it to B, B bought it from A
     if is_only:  # what it implies of others is not read
         return turned and opposite is None and not here and not others
     there = [*content_of(sentence), *(opposite or ())[:1]]
@@ -228,9 +231,23 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
     ]
 
 
+def _is_converse(clause: str, sentence: str, opposite: tuple[str, str]) -> bool:
+    """Whether what stands before a word of a clause stands behind its opposite in a sentence, and
+    what stands behind it before."""
+    before, behind = _around(clause, opposite[0])
+    first, second = _around(sentence, opposite[1])
+    return any(_has(second, w) for w in before) and any(_has(first, w) for w in behind)
+
+
 def _behind(text: str, word: str) -> Sequence[str]:
     """The content words behind a word."""
-    return content_of(" ".join(words(text)).partition(f"{word} ")[2])
+    return _around(text, word)[1]
+
+
+def _around(text: str, word: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The content words before a word, and those behind it."""
+    before, _, behind = " ".join(words(text)).partition(f"{word} ")
+    return content_of(before), content_of(behind)
 
 
 def _whole(part: str, sentence: str) -> str:

@@ -73,7 +73,7 @@ input | output; income | expense; odd | even;
 arbeitgeber | arbeitnehmer; vermieter | mieter; verkäufer | käufer; absender | empfänger;
 freiwillig | verpflichtend; brutto | netto; spätestens | frühestens; eingang | ausgang;
 employeur | salarié; vendeur | acheteur; facultatif | obligatoire; vendedor | comprador;
-opcional | obligatorio
+opcional | obligatorio; tôt | tard; temprano | tarde
 """
 # Turn it off: one word of a particle and its verb.
 _PARTICLE = re.compile(

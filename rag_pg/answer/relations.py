@@ -54,7 +54,7 @@ def is_turned(claim: str, sentence: str) -> bool:
         sides = {s for a, s, other in there if a == axis and is_same(anchor, other)}
         if sides and side not in sides:
             return True
-    return _is_swapped(claim, sentence)
+    return is_swapped(claim, sentence)
 
 
 @lru_cache(1024)
@@ -100,7 +100,7 @@ def is_same(one: str, other: str) -> bool:
     return one == other or (not one.isdigit() and same_word(one, other))
 
 
-def _is_swapped(claim: str, sentence: str) -> bool:
+def is_swapped(claim: str, sentence: str) -> bool:
     """Whether "A is louder than B" became "B is louder than A"."""
     mine, there = _THAN.search(claim), _THAN.search(sentence)
     if not mine or not there:

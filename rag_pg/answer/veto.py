@@ -9,7 +9,7 @@ from decimal import Decimal
 from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
-from rag_pg.answer.measures import foreign_measures, is_measured_otherwise
+from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_unit
 from rag_pg.answer.near_copy import (
     adds_part,
     leaves_out_condition,
@@ -143,6 +143,7 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
             token[0].isupper() and inside and (is_person or not are_nouns)
         )
         parts = words(token)
+        is_name = is_name and not is_unit(token.casefold())
         is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
         bare = token.removesuffix("'s").removesuffix("’s")
         is_short = bare.isupper() and any(word.startswith(bare.casefold()) for word in known)
