@@ -236,7 +236,10 @@ def _is_converse(clause: str, sentence: str, opposite: tuple[str, str]) -> bool:
     what stands behind it before."""
     before, behind = _around(clause, opposite[0])
     first, second = _around(sentence, opposite[1])
-    return any(_has(second, w) for w in before) and any(_has(first, w) for w in behind)
+    return all(
+        any(_has(far, word) and not _has(near, word) for word in mine)
+        for mine, near, far in ((before, first, second), (behind, second, first))
+    )
 
 
 def _behind(text: str, word: str) -> Sequence[str]:
