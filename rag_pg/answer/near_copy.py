@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from rag_pg.answer.figures import number_in_word
 from rag_pg.answer.measures import is_unit
-from rag_pg.answer.negation import CLAUSE, is_negated
+from rag_pg.answer.negation import CLAUSE, ONLY, is_negated
+from rag_pg.answer.passage import read_source
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import common_start, is_function_word, same_word, words
+from rag_pg.text import common_start, has_word, is_function_word, same_word, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
@@ -48,6 +50,19 @@ _MEMBER = re.compile(  # a second thing that it is said of
 _KIND = re.compile(  # what tells some of a kind from others
     r"\s(?:with|without|under|over|below|above|in|from|aged|mit|ohne|unter|über|aus|avec|sans|con|sin)"
     r"\s(?P<kind>(?:\w+\s){1,4}?\w+?)(?=\s)",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(
+    r"\b(?:because(?: of)?|due to|owing to|weil|wegen|aufgrund|parce qu['’]?e?|à cause de|porque"
+    r"|debido a)\s?(?P<why>[^,;:.()]+)",
+    re.IGNORECASE,
+)
+_ONLY = re.compile(
+    r"\b(?:only|solely|exclusively|nur|ausschließlich|seulement|uniquement|solo|sólo)\s+(\w+)",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\b(?:must|needs?|requires?|limited|single|just|muss|müssen|braucht|doit|doivent|debe|deben)\b",
     re.IGNORECASE,
 )
 _REST = 0.8  # of the words of the other parts, that the sources have
@@ -117,6 +132,39 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
     )
 
 
+def gives_another_reason(claim: str, sources: Sequence[str]) -> bool:
+    """Whether a claim gives for what a sentence of the sources says another reason than that, of
+    which another sentence speaks."""
+    mine = _BECAUSE.search(claim)
+    why, main = (_new(mine["why"]), _told(claim[: mine.start()])) if mine else ([], [])
+    if not why or not main:
+        return False
+    found = [s.text for source in sources for s in read_source(source).sentences]
+    told = [
+        sentence
+        for sentence in found
+        if (because := _BECAUSE.search(sentence))
+        and _share(main, words(sentence[: because.start()])) >= _NEAR
+    ]
+    return (
+        bool(told)
+        and not any(has_word(sentence, word) for sentence in told for word in why)
+        and any(all(has_word(sentence, word) for word in why) for sentence in found)
+    )
+
+
+def adds_only(claim: str, sentence: str) -> bool:
+    """Whether a claim says of one thing alone what a sentence says of it: "Only the owner may" for
+    "The owner may"."""
+    only = _ONLY.search(claim)
+    if only is None or is_negated(f"{claim} {sentence}") or number_in_word(only[1].lower()):
+        return False
+    if ONLY.search(sentence) or _IF.search(sentence) or _ASKS.search(sentence):
+        return False
+    mine = _told(claim[: only.start()] + only[1] + claim[only.end() :])
+    return len(mine) >= _SAME and _share(mine, words(sentence)) == 1
+
+
 def leaves_out_kind(claim: str, sentence: str, question: str) -> bool:
     """Whether a claim says of all of a kind what a sentence says of some: "Patients take half"
     where those with a weak liver do."""
@@ -164,6 +212,18 @@ def puts_another(
 def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
     mine, there = words(claim), words(part)
     start = common_start(mine, there, same_word)
+    if (
+        start > _SAME
+        and mine[start - 1] in (_BEFORE | _ARTICLES)
+        and 0 < len(mine) - start <= _MOST
+    ):
+        one = mine[start:]  # the claim ends where the sentence has another thing, and goes on
+        return all(
+            is_known(w, known)
+            and not (is_function_word(w) or w.isdigit() or is_of_speech(w))
+            and not is_known(w, [*there, *words(f"{before} {question}")])
+            for w in one
+        )
     end = common_start(mine[start:][::-1], there[start:][::-1], same_word)
     one, other = mine[start : len(mine) - end], there[start : len(there) - end]
     if start + end < _SAME or not (0 < len(one) <= _MOST and 0 < len(other) <= _MOST):

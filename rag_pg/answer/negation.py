@@ -48,8 +48,8 @@ _DIRECTIONS = frozenset(
 )
 _WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin|senza)\s", re.IGNORECASE)
 _ONLY_WITH = re.compile(
-    r"\b(?:only with|require[sd]?|nur mit|erfordert|seulement avec|uniquement avec|sólo con"
-    r"|solo con)\s",
+    r"\b(?:only (?:with|in)|require[sd]?|nur (?:mit|in)|erfordert|seulement avec|uniquement avec"
+    r"|sólo con|solo con)\s",
     re.IGNORECASE,
 )
 _EVEN_WITHOUT = re.compile(
@@ -106,7 +106,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         if mains := _of_one_condition(one, other):
             return (_count(mains[0]) == _count(mains[1])) == (find_opposite(*mains) is None)
     clauses = _clauses(without_particle(claim))
-    there = _count(sentence)
+    there, mine = _count(sentence), [word for one in clauses for word in content_of(one)]
     same = max(
         _common(content_of(one), sentence) * (_count(one) == there > 0) for one in clauses
     )  # what says the same in another clause is not denied in this one
@@ -114,6 +114,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         _denies(clause, sentence, before)
         if len(content_of(clause)) > 1
         else _denies_in_its_words(clause, sentence)
+        or (_count(clause) == 1 and not there and _common(mine, sentence) == len(mine) > 2)
         for clause in clauses
         if not (_IF.match(clause) and _count(clause))
         and (not same or _count(clause) == there or _common(content_of(clause), sentence) > same)
@@ -209,8 +210,8 @@ def _lacks(clause: str, sentence: str) -> bool:
 def _waives(claim: str, sentence: str) -> bool:
     """Whether a claim says that what a sentence says under a condition is so without it."""
     mine = content_of(claim)
-    return _is_in_both(_EVEN_WITHOUT, claim, _ASKS, sentence) and (
-        _common(mine, sentence) >= _ALIKE * len(mine)
+    return _common(mine, sentence) >= _ALIKE * len(mine) and any(
+        _is_in_both(_EVEN_WITHOUT, claim, asks, sentence) for asks in (_ASKS, _ONLY_WITH)
     )
 
 

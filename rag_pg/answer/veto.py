@@ -11,7 +11,9 @@ from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_unit
 from rag_pg.answer.near_copy import (
+    adds_only,
     adds_part,
+    gives_another_reason,
     leaves_out_condition,
     leaves_out_kind,
     puts_another,
@@ -91,6 +93,7 @@ def find_veto(
         or misorders(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
         or leaves_out_kind(claim, sentence, question)
+        or adds_only(claim, sentence)
         or puts_another(claim, sentence, before, known, question)
         for sentence, before in near
     )
@@ -100,6 +103,7 @@ def find_veto(
             for one in _about(claim, sources)
         )
         is_else = is_else or is_reckoned_wrongly(claim, _about(claim, sources))
+        is_else = is_else or gives_another_reason(claim, _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
 
