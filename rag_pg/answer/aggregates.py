@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from typing import Literal
 
@@ -21,24 +22,66 @@ _TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somm
 _NO_QUANTITY = re.compile(
     r"version|release|id|nr|no|number|phone|zip|plz|code|year|jahr|date|datum"
 )
-# What columns are of, their maximum and their minimum. The first mean these columns whatever else a
-# question names (the cheapest plan for ten users), the others where it names no column of numbers.
-_OF_COLUMNS = (
-    ("price cost fee preis kosten prix precio", r"most expensive|dearest|teuerste\w*",
-     r"cheapest|least expensive|billigste\w*|günstigste\w*"),
-    ("weight mass gewicht masse poids peso", r"heaviest|schwerste\w*", r"lightest|leichteste\w*"),
-    ("age alter âge edad", r"oldest|älteste\w*", r"youngest|jüngste\w*"),
-    ("depth tiefe profondeur", r"deepest|tiefste\w*", r"shallowest|flachste\w*"),
-    ("width breite largeur", r"widest|broadest|breiteste\w*", r"narrowest|schmalste\w*"),
-    ("height elevation altitude höhe hauteur altura", r"tallest", r"least tall"),
+_SCALES = (  # see `Scale`
+    ("price cost fee preis kosten prix precio", "euro", "dear|teue?r", "cheap|billig|günstig",
+     "expensive|cher|chère|car[oa]s?", "barat[oa]s?"),
+    ("weight mass gewicht masse poids peso", "gram", "heavi|schwer", "light|leicht",
+     "lourde?s?|pesad[oa]s?", "lég[eè]re?s?|liger[oa]s?"),
+    ("age alter âge edad", "", "old|ält", "young|jüng", "", ""),
+    ("depth tiefe profondeur", "metre", "deep|tief", "shallow|flach", "", ""),
+    ("width breite largeur", "metre", "wid|broad|breit", "narrow|schmal", "", ""),
+    ("height elevation altitude höhe hauteur altura", "metre", "tall", "", "tall", ""),
+    ("", "day", "slow|langsam", "fast|quick|schnell", "lente?s?|lent[oa]s?",
+     "rapides?|rápid[oa]s?"),
 )  # fmt: skip
-_OF_OTHERS = (
-    ("height elevation altitude höhe hauteur altura", r"highest|höchste\w*",
-     r"lowest|niedrigste\w*"),
-    ("length duration länge dauer longueur durée", r"longest|längste\w*", r"shortest|kürzeste\w*"),
+_OTHER_SCALES = (
+    ("height elevation altitude höhe hauteur altura", "metre", "high|höch|höh", "low|niedrig",
+     "", ""),
+    ("length duration länge dauer longueur durée", "day metre", "long|läng", "short|kürz",
+     "longue?s?|longtemps|larg[oa]s?", "courte?s?|cort[oa]s?"),
 )  # fmt: skip
-_MOST_OF, _LEAST_OF = (
-    "|".join(one[side] for one in (*_OF_COLUMNS, *_OF_OTHERS)) for side in (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What things have more or less of. columns: names of its columns; units: of its dimensions;
+    more, less: stems of what has more and less of it (heavi), and such words as have no endings for
+    that (more expensive)."""
+
+    columns: str
+    units: str
+    more: str
+    less: str
+    more_words: str
+    less_words: str
+
+    def comparatives(self) -> tuple[str, str]:
+        """Patterns of what has more of it than another, and of what has less."""
+        return self._degrees("er", "more|plus|más", "less|moins|menos")
+
+    def superlatives(self) -> tuple[str, str]:
+        """Patterns of what has the most of it, and of what has the least."""
+        return self._degrees(r"e?st(?:e\w*)?", "most", "least")
+
+    def _degrees(self, ending: str, more: str, less: str) -> tuple[str, str]:
+        one, other = (
+            [rf"(?:{stems}){ending}"] * bool(stems)
+            + [rf"(?:{more}) (?:{longer})"] * bool(longer)
+            + [rf"(?:{less}) (?:{opposite})"] * bool(opposite)
+            for stems, longer, opposite in (
+                (self.more, self.more_words, self.less_words),
+                (self.less, self.less_words, self.more_words),
+            )
+        )
+        return "|".join(one), "|".join(other)
+
+
+# The superlatives of the first mean their columns whatever else a question names (the cheapest plan
+# for ten users), those of the others where it names no column of numbers.
+_OF_COLUMNS, _OF_OTHERS = ([Scale(*one) for one in scales] for scales in (_SCALES, _OTHER_SCALES))
+SCALES = [*_OF_COLUMNS, *_OF_OTHERS]
+_MOST_OF, _LEAST_OF = map(
+    "|".join, zip(*(s.superlatives() for s in SCALES if s.columns), strict=True)
 )
 _ASKED: dict[Aggregate, str] = {
     "sum": r"sum|total|totals|altogether|combined|summe|gesamt\w*|insgesamt|somme|suma|totale?",
@@ -171,14 +214,14 @@ def _meant(table: Table, asked: Sequence[str]) -> list[int]:
     return [n for n, name in enumerate(table.names) if _names(name, asked)]
 
 
-def _columns_of(question: str, table: Table, kinds: Sequence[tuple[str, str, str]]) -> list[int]:
+def _columns_of(question: str, table: Table, scales: Sequence[Scale]) -> list[int]:
     """The columns that a superlative of a question means: those of weights, for heaviest."""
     text = question.casefold()
     return [
         n
-        for names, most, least in kinds
-        if re.search(rf"\b(?:{most}|{least})\b", text)
-        for n in _meant(table, names.split())
+        for scale in scales
+        if scale.columns and re.search(rf"\b(?:{'|'.join(scale.superlatives())})\b", text)
+        for n in _meant(table, scale.columns.split())
     ]
 
 

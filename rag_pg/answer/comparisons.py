@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 
+from rag_pg.answer.aggregates import SCALES
 from rag_pg.answer.figures import counted_figures, number_in_word
 from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension
 from rag_pg.answer.negation import CLAUSE, is_negated
@@ -24,19 +25,12 @@ _AS = re.compile(  # three times as much as
 _ROUGH = re.compile(
     r"\b(?:about|almost|nearly|roughly|around|approximately|close to|over)\b", re.IGNORECASE
 )
-# Words of a comparison: of what dimensions, and whether they say that there is more of it.
-_COMPARED = (
-    (("euro",), True, r"dearer|(?:more|plus|más) (?:expensive|cher|chère|car[oa]s?)|teurer"),
-    (("euro",), False, r"cheaper|less expensive|billiger|günstiger|moins cher|más barat[oa]s?"),
-    (("day",), True, r"slower|langsamer|plus lente?s?|más lent[oa]s?"),
-    (("day",), False, r"faster|quicker|schneller|plus rapides?|más rápid[oa]s?"),
-    (("gram",), True, r"heavier|schwerer|plus lourde?s?|más pesad[oa]s?"),
-    (("gram",), False, r"lighter|leichter|plus lég[eè]re?s?|más liger[oa]s?"),
-    (("day", "metre"), True, r"longer|länger|plus longue?s?|plus longtemps|más larg[oa]s?"),
-    (("day", "metre"), False, r"shorter|kürzer|plus courte?s?|más cort[oa]s?"),
-    (("metre",), True, r"taller|higher|deeper|wider|höher|tiefer|breiter"),
-    (("metre",), False, r"lower|narrower|niedriger|schmaler"),
-)
+_COMPARED = [  # of what dimensions, whether there is more of it, and what says so
+    (scale.units.split(), more, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
+    for scale in SCALES
+    if scale.units
+    for more, pattern in zip((True, False), scale.comparatives(), strict=True)
+]
 _MEASURED = (  # what a verb measures: costs more, takes less time
     (("euro",), r"costs?|price|pays?|kosten|kostet|zahlt|zahlen|coûtent?|coûte|cuestan?"),
     (("gram",), r"weighs?|wiegt|wiegen|pèse|pesan?"),
@@ -100,7 +94,7 @@ def _compared(clause: str, than: re.Match[str]) -> tuple[Sequence[str], bool | N
     the noun of which there is more or less."""
     before = clause[: than.start()]
     for kinds, more, pattern in _COMPARED:
-        if re.search(rf"\b(?:{pattern})\b", before, re.IGNORECASE):
+        if pattern.search(before):
             return kinds, more, ""
     measured: Sequence[str] = next(
         (k for k, verb in _MEASURED if re.search(rf"\b(?:{verb})\b", before, re.IGNORECASE)), ()
