@@ -212,18 +212,14 @@ def puts_another(
 def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
     mine, there = words(claim), words(part)
     start = common_start(mine, there, same_word)
-    if (
-        start > _SAME
-        and mine[start - 1] in (_BEFORE | _ARTICLES)
-        and 0 < len(mine) - start <= _MOST
-    ):
-        one = mine[start:]  # the claim ends where the sentence has another thing, and goes on
-        return all(
-            is_known(w, known)
-            and not (is_function_word(w) or w.isdigit() or is_of_speech(w))
-            and not is_known(w, [*there, *words(f"{before} {question}")])
-            for w in one
-        )
+    last = mine[start:]  # the claim ends where the sentence has another thing, and goes on
+    if start > _SAME and 0 < len(last) <= _MOST and mine[start - 1] in (_BEFORE | _ARTICLES):
+        own = [*there, *words(f"{before} {question}")]
+        new = [w for w in last if is_known(w, known) and not is_known(w, own)]
+        if new == last and not any(
+            w.isdigit() or is_function_word(w) or is_of_speech(w) for w in last
+        ):
+            return True
     end = common_start(mine[start:][::-1], there[start:][::-1], same_word)
     one, other = mine[start : len(mine) - end], there[start : len(there) - end]
     if start + end < _SAME or not (0 < len(one) <= _MOST and 0 < len(other) <= _MOST):

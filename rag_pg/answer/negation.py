@@ -107,6 +107,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
             return (_count(mains[0]) == _count(mains[1])) == (find_opposite(*mains) is None)
     clauses = _clauses(without_particle(claim))
     there, mine = _count(sentence), [word for one in clauses for word in content_of(one)]
+    is_plain = not there and _count(claim) == 1 and not ONLY.search(sentence)
     same = max(
         _common(content_of(one), sentence) * (_count(one) == there > 0) for one in clauses
     )  # what says the same in another clause is not denied in this one
@@ -114,7 +115,7 @@ def contradicts(claim: str, sentence: str, before: str = "") -> bool:
         _denies(clause, sentence, before)
         if len(content_of(clause)) > 1
         else _denies_in_its_words(clause, sentence)
-        or (_count(clause) == 1 and not there and _common(mine, sentence) == len(mine) > 2)
+        or (_count(clause) == 1 and is_plain and _common(mine, sentence) == len(mine) > 2)
         for clause in clauses
         if not (_IF.match(clause) and _count(clause))
         and (not same or _count(clause) == there or _common(content_of(clause), sentence) > same)

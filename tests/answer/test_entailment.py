@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from fakes import HashEmbedder
 
+from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.edit import without_support
 from rag_pg.answer.entailment import find_support
 from rag_pg.answer.judge import Judge
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import read_statements
+from rag_pg.text import has_word, same_word
 from rag_pg.types import Citation
 
 PASSAGE = (
@@ -51,6 +53,24 @@ def test_a_statement_is_led_to_its_sentence(claim: str, quote: str) -> None:
 )
 def test_another_number_or_the_opposite_is_not_supported(claim: str) -> None:
     assert judge(claim)[0] is False
+
+
+def test_of_sentences_that_are_equally_near_the_one_that_agrees_is_cited() -> None:
+    passage = "The policy covers damage by fire. Damage that is meant is never covered."
+    assert judge("Intended damage is not covered.", passage) == (True, passage[34:])
+
+
+def test_what_many_sentences_measure_is_not_compared() -> None:
+    one = "Elm costs 90 euros, oak costs 60 euros."
+    assert is_reckoned_wrongly("Elm is cheaper than oak.", [one])
+    assert not is_reckoned_wrongly("Elm is cheaper than oak.", [f"{one} " * 101])
+
+
+def test_a_text_has_a_word_where_one_of_its_words_is_a_form_of_it() -> None:
+    found = [f"{'abc' * size}{end}" for size in range(1, 5) for end in ("", "ab", "bb", "cccc")]
+    for word in found:
+        for other in found:
+            assert has_word(f"{other} zz", word) == same_word(word, other)
 
 
 def test_a_statement_that_says_too_little_is_not_judged() -> None:
