@@ -148,12 +148,14 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
 
     scores = {s.start: score(s) for s in sentences}
     ranked = sorted(sentences, key=lambda s: (-scores[s.start], s.start))
-    equal = [s for s in ranked[:SENTENCES] if scores[s.start] == scores[ranked[0].start]]
-    likely = [s for s in equal if len(equal) > 1 and not contradicts(claim, s.text)]
-    chosen = (likely or equal)[:1]
-    for sentence in ranked:
-        if sentence in chosen:
-            continue
+    most = scores[ranked[0].start] if ranked else 0.0
+    equal = [s for s in ranked[:SENTENCES] if scores[s.start] == most >= BESIDE]
+    if len(equal) > 1:
+        best = next((s for s in equal if not contradicts(claim, s.text)), equal[0])
+        ranked.remove(best)
+        ranked.insert(0, best)
+    chosen = ranked[:1]
+    for sentence in ranked[1:]:
         together = " ".join(s.text for s in chosen)
         alone = _share(asked, sentence.text)
         more = _share(asked, f"{together} {sentence.text}") - _share(asked, together)
