@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from itertools import chain
 from typing import Literal
 
 from rag_pg.text import Table, content_words, is_among, is_function_word, words
@@ -13,6 +14,7 @@ from rag_pg.text import Table, content_words, is_among, is_function_word, words
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
 
 MOST_ROWS = 60  # that something is counted over: they are shown
+LONGEST = 1000  # characters of a question that asks for that
 _NUMBER = re.compile(
     r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
 )
@@ -107,6 +109,8 @@ def is_operation(word: str) -> bool:
 
 def asked_aggregate(question: str) -> Aggregate | None:
     """Return what a question wants to be counted over the rows of a table, None: nothing."""
+    if len(question) > LONGEST:
+        return None
     text = " ".join(question.casefold().split())
     found = {name for name, pattern in _ASKED.items() if re.search(rf"\b(?:{pattern})\b", text)}
     if "count" in found and len(found) > 1:  # the total number of
@@ -114,9 +118,19 @@ def asked_aggregate(question: str) -> Aggregate | None:
     return found.pop() if len(found) == 1 else None
 
 
-def without_operation(question: str) -> str:
-    """Return a question without the words of what is counted."""
-    return " ".join(_OPERATION.sub(" ", question).split())
+def without_operation(question: str, table: Table) -> str:
+    """Return a question without the words of what is counted, and with the name of a column of the
+    table for another word that it has for that (cost, where it has prices)."""
+    left = _OPERATION.sub(" ", question).split()
+    plain = [word.strip("?!.,;:").casefold() for word in left]
+    names = words(" ".join(table.names))
+    for scale in _named(table, plain):
+        name = table.names[_meant(table, scale)[0]]
+        left = [
+            name if is_among(word, scale) and not is_among(word, names) else shown
+            for word, shown in zip(plain, left, strict=True)
+        ]
+    return " ".join(left)
 
 
 def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[int]] | None:
@@ -131,13 +145,17 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     wanted = asked_aggregate(question)
     if wanted is None or not 1 < len(table.rows) <= MOST_ROWS:
         return None
-    asked = [w for w in content_words(without_operation(question)) if not is_function_word(w)]
+    asked = content_words(" ".join(_OPERATION.sub(" ", question).split()))
+    asked = [word for word in asked if not is_function_word(word)]
     meant = _meant(table, asked)
     if of_them := _columns_of(question, table, _OF_COLUMNS):
         meant = of_them
     elif not any(_numbers(table, n) for n in meant):
         meant = _columns_of(question, table, _OF_OTHERS) or meant
-    known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES]
+    named = _named(table, asked)
+    if not any(_numbers(table, n) for n in meant):
+        meant = [n for names in named for n in _meant(table, names)] or meant
+    known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES, *chain(*named)]
     if not all(is_among(word, known) for word in asked):
         return None
     if wanted == "count":
@@ -223,6 +241,12 @@ def _columns_of(question: str, table: Table, scales: Sequence[Scale]) -> list[in
         if scale.columns and re.search(rf"\b(?:{'|'.join(scale.superlatives())})\b", text)
         for n in _meant(table, scale.columns.split())
     ]
+
+
+def _named(table: Table, asked: Sequence[str]) -> list[list[str]]:
+    """Names of what columns are of that a question names by another word: price and cost."""
+    scales = [scale.columns.split() for scale in SCALES if scale.columns]
+    return [s for s in scales if any(is_among(w, asked) for w in s) and _meant(table, s)]
 
 
 def _names(name: str, asked: Sequence[str]) -> bool:

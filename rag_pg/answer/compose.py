@@ -75,7 +75,7 @@ def compose_answer(
     if has_parts:
         passages = _by_passage(_edition(question, part, ranked) or part for part in parts)
     else:
-        c, at = edition or first
+        c, at = edition or _of_counted(question, ranked, read_around) or first
         alone = edition or kind == "how_to"
         passages = [(c, [at, *([] if alone else _next_best(question, asked, c, at, kind))])]
     shown = [
@@ -120,8 +120,9 @@ def question_subject(question: str, hits: Sequence[Hit]) -> str:
     for hit in hits:
         about = " ".join([*heading_path(hit), hit.content.partition("|")[0]])
         tables = find_tables(hit.content, split_sentences(hit.content))
-        if any(aggregate(question, table, about) for table in tables):
-            return without_operation(question)
+        for table in tables:
+            if aggregate(question, table, about):
+                return without_operation(question, table)
     return question
 
 
@@ -480,27 +481,49 @@ def _first_step(c: Candidate, page: Page, position: int) -> int:
 def _count_rows(
     question: str, c: Candidate, page: Page, position: int, number: int
 ) -> _Shown | None:
-    """Return what a question wants to be counted over a table, with the table, where all of that
-    stands in the passage; else None."""
+    """Return what a question wants to be counted over a table, with the table; None where it may go
+    on outside the page, or where no row that this is true of stands in the passage."""
     section = page.sections[page.section(position)]
     near = [t for t in page.tables if section.first <= t.first < section.last]
-    own = find_tables(c.hit.content, c.sentences)
-    pairs = [(t, o) for t in near for o in own if t.cells == o.cells and t.names == o.names]
-    if len(near) != 1 or len(pairs) != 1:
+    if len(near) != 1 or not near[0].rows:
         return None
-    table, inside = pairs[0]
+    table = near[0]
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
     turned = (row_as_table(table, row) for row in range(len(table.rows)))
     of_rows = (found for row in turned if (found := aggregate(question, row, about)))
     found = aggregate(question, table, about) or next(of_rows, None)
-    if found is None:
+    ends_here = table.first > 0 and table.last < len(page.sentences)
+    if found is None or not (ends_here or len(_inside(c, page, table.rows)) == len(table.rows)):
         return None
     result, rows = found
+    inside = _inside(c, page, rows)
+    if not inside:
+        return None
+    start = c.hit.content.index(inside[0])
+    quote = c.hit.content[start : c.hit.content.index(inside[-1], start) + len(inside[-1])]
     marked = f"**{result}** [{number}]\n\n{page.show(range(table.first, table.last))}"
-    at = [row - table.first + inside.first for row in rows]
-    quote = c.hit.content[c.sentences[at[0]].start : c.sentences[at[-1]].stop]
     return _Shown(text=marked, citation=cite(number, c.hit, quote), note="")
+
+
+def _of_counted(
+    question: str, ranked: Sequence[Candidate], read_around: ReadAround | None
+) -> Cited | None:
+    """Return the best sentence of the first passage of the first document that has the rows which
+    what a question wants to be counted is true of; None for none, or where nothing is counted."""
+    if asked_aggregate(question) is None:
+        return None
+    for c in (c for c in ranked if c.hit.document_id == ranked[0].hit.document_id):
+        page, positions = _on_page(c, [c.best], read_around)
+        if _count_rows(question, c, page, positions[0], 1):
+            return c, c.best
+    return None
+
+
+def _inside(c: Candidate, page: Page, rows: Sequence[int]) -> list[str]:
+    """Those of some rows of a page that stand in the passage."""
+    texts = (page.text[page.sentences[n].start : page.sentences[n].stop] for n in rows)
+    return [text for text in texts if text in c.hit.content]
 
 
 def _on_page(

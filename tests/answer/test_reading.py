@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from passages import WordEmbedder, hit
+from passages import WordEmbedder, hit, hits
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.extractive import answer_extractive
@@ -319,6 +319,36 @@ def test_what_is_counted_stands_above_the_whole_table() -> None:
         "| Pro | 29.50 € | 10 |\n| Team | 99.90 € | 50 |"
     )
     assert got.citations[0].quote in PLANS and "29.50" in got.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("question", "counted", "proven"),
+    [
+        ("Which plan is the cheapest?", "minimum of Price: 7 € (Plan 2; 40 rows)", "Plan 2"),
+        ("Which plan of the cloud costs the least?", "minimum of Price: 7 € (Plan 2; 40 rows)",
+         "Plan 2"),
+        ("Which plan has the most users?", "maximum of Users: 40 (Plan 40; 40 rows)", "Plan 40"),
+        ("What is the total cost of all plans?", "sum of Price: 1566 € (40 rows)", "Plan 1"),
+    ],
+)  # fmt: skip
+def test_a_table_that_was_cut_is_counted_where_the_page_has_its_end(
+    question: str, counted: str, proven: str
+) -> None:
+    rows = [f"| Plan {n} | {7 if n == 2 else 19 + n} € | {n} |" for n in range(1, 41)]
+    first = f"The plans of the cloud are these:\n\n{HEAD}" + "\n".join(rows[:25])
+    last = "\n".join(rows[25:])
+    found = hits(first, f"{last}\n\nPrices are without taxes.")
+    found = [replace(one, document_id=found[0].document_id) for one in found]
+    pages = {h.chunk_id: f"{first}\n{found[1].content}" for h in found}
+    got = answer_extractive(question, found, embedder=WordEmbedder(), read_around=pages.get)
+    assert f"**{counted}** [1]" in got.text
+    (citation,) = got.citations
+    assert f"| {proven} |" in citation.quote
+    assert any(citation.quote in h.content and citation.chunk_id == h.chunk_id for h in found)
+
+    pages = {h.chunk_id: f"{first}\n{last}" for h in found}  # which may go on
+    got = answer_extractive(question, found, embedder=WordEmbedder(), read_around=pages.get)
+    assert counted.partition(":")[0] not in got.text
 
 
 def test_a_row_is_counted_over_where_the_columns_are_the_things() -> None:
