@@ -383,7 +383,11 @@ def _show_passage(
 
 def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
     """Return what is to be read with a sentence: the one before, where it begins with what refers
-    to that, and of a short item the others, but of steps."""
+    to that, of a short item the others, but of steps, and beside a row that a question names the
+    others that it names."""
+    tables = find_tables(c.hit.content, c.sentences) if c.of_another else []
+    if rows := next((t.rows for t in tables if position in t.rows), None):
+        return [n for n in rows if n not in {position, *c.of_another}]
 
     def is_next(n: int) -> bool:
         gap = c.hit.content[c.sentences[n - 1].stop : c.sentences[n].start]

@@ -80,13 +80,14 @@ def is_function_word(text: str) -> bool:
 
 
 def same_word(one: str, other: str) -> bool:
-    """Whether two words are forms of one: equal, or alike in at least their first 4 letters and
-    60 % of the longer ("create", "creating"). Stands in for a stemmer in every language."""
+    """Whether two words are forms of one: equal, or alike in at least their first 4 letters, 60 %
+    of the longer ("create", "creating") and all of their figures. Stands in for a stemmer in every
+    language."""
     if one == other:
         return True
     if one[:_LEAST] != other[:_LEAST]:
         return False
-    need = max(_LEAST, -(-max(len(one), len(other)) * 6 // 10))
+    need = max(_needed(one), _needed(other))
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
 
 
@@ -112,9 +113,11 @@ def has_word(text: str, word: str) -> bool:
     return word[:need] in longer or any(word[:n] in own for n in range(need + 1, len(word) + 1))
 
 
+@lru_cache(4096)
 def _needed(word: str) -> int:
     """How many letters a word has in common with each form of it that is no longer."""
-    return max(_LEAST, -(-len(word) * 6 // 10))
+    figures = next((n for n in range(len(word), 0, -1) if word[n - 1].isdigit()), 0)
+    return max(_LEAST, -(-len(word) * 6 // 10), figures)
 
 
 @lru_cache(4096)  # as each statement is compared with the same sentences

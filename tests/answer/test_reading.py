@@ -808,6 +808,16 @@ def test_a_row_is_that_which_the_question_names_and_no_head() -> None:
     assert citation.quote == "name: Otter; length_cm: 420; price_gbp: 1290"
 
 
+def test_all_rows_that_a_question_names_are_marked() -> None:
+    rows = "".join(f"| Room{n} | {n % 7} |\n" for n in range(10, 30))
+    page = f"# Rooms\n\n| Room | Seats |\n|---|---|\n{rows}\nSeats are counted each year."
+    got = ask("How many seats have Room12 and Room14?", page)
+    assert [line for line in got.text.split("\n") if "[1]" in line] == [
+        "| **Room12** | **5** [1] |",
+        "| **Room14** | **0** [1] |",
+    ]
+
+
 def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
     models = "The Heron and the Heron Carbon have the same hull, of which six are built a year."
     sheet = "- name: Heron; price_gbp: 2450\n- name: Heron Carbon; price_gbp: 4190\n"
