@@ -156,6 +156,7 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     if not any(_numbers(table, n) for n in meant):
         meant = [n for names in named for n in _meant(table, names)] or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES, *chain(*named)]
+    known += _of_all(table)
     if not all(is_among(word, known) for word in asked):
         return None
     if wanted == "count":
@@ -263,7 +264,12 @@ def _restricts(asked: Sequence[str], table: Table, column: int | None) -> bool:
         for word in words(cell)
         if n != column
     }
-    return any(is_among(word, inside) for word in rest)
+    return any(is_among(word, inside - _of_all(table)) for word in rest)
+
+
+def _of_all(table: Table) -> set[str]:
+    """The words that each row begins with."""
+    return set.intersection(*({*words(row[0])} for row in table.cells))
 
 
 def _numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:

@@ -23,7 +23,17 @@ from rag_pg.answer.freshness import (
 )
 from rag_pg.answer.identifiers import Identifiers, numbers_of
 from rag_pg.answer.measures import asked_dimensions, has_amount
-from rag_pg.answer.passage import BEYOND, CLAUSE, WITHIN, Page, following_code, thin, window
+from rag_pg.answer.passage import (
+    AFTER,
+    BEFORE,
+    BEYOND,
+    CLAUSE,
+    WITHIN,
+    Page,
+    following_code,
+    thin,
+    window,
+)
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
@@ -38,9 +48,9 @@ from rag_pg.text import (
     split_sentences,
     words,
 )
-from rag_pg.types import Answer, Citation, Hit, Usage
+from rag_pg.types import Answer, Citation, Hit, Passage, Usage
 
-ReadAround = Callable[[int], str | None]
+ReadAround = Callable[[int], Passage | None]
 Cited = tuple[Candidate, int]  # and which of its sentences
 
 MODEL = "extractive"
@@ -497,8 +507,8 @@ def _count_rows(
     turned = (row_as_table(table, row) for row in range(len(table.rows)))
     of_rows = (found for row in turned if (found := aggregate(question, row, about)))
     found = aggregate(question, table, about) or next(of_rows, None)
-    ends_here = table.first > 0 and table.last < len(page.sentences)
-    if found is None or not (ends_here or len(_inside(c, page, table.rows)) == len(table.rows)):
+    is_whole = (page.begins or table.first > 0) and (page.ends or table.last < len(page.sentences))
+    if found is None or not (is_whole or len(_inside(c, page, table.rows)) == len(table.rows)):
         return None
     result, rows = found
     inside = _inside(c, page, rows)
@@ -536,9 +546,12 @@ def _on_page(
     """Return the hit with the text around it, and where the cited sentences stand there."""
     around = read_around(c.hit.chunk_id) if read_around else None
     content = c.hit.content.strip()
-    offset = around.find(content) if around else -1
+    offset = around.content.find(content) if around else -1
     if around is not None and offset >= 0:
-        page = Page.read(around)
+        at = around.chunk_keys.index(c.hit.chunk_id)
+        ends = len(around.chunk_keys) - at <= AFTER
+        begins = at < BEFORE or around.start_offset == 0
+        page = replace(Page.read(around.content), begins=begins, ends=ends)
         offset -= c.hit.content.index(content)
         positions = [_position(page.sentences, c.sentences[at], offset) for at in cited]
         if positions[0] is not None:

@@ -29,6 +29,7 @@ from rag_pg.text import (
     words,
 )
 
+BEFORE, AFTER = 1, 4  # chunks beside one, which an answer may show with it
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
 SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
 LABEL = 7  # level of a section that begins with a line in bold or in capitals
@@ -56,13 +57,15 @@ class Section:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
     """A Markdown text, or a part of one, in its sentences and sections, with its lists and
-    tables."""
+    tables. begins, ends: it is known to have the beginning, the end of its document."""
 
     text: str
     sentences: Sequence[Sentence]
     sections: Sequence[Section]
     blocks: Sequence[Block] = ()
     tables: Sequence[Table] = ()
+    begins: bool = False
+    ends: bool = False
 
     @classmethod
     def read(cls, text: str) -> Page:

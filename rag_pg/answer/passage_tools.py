@@ -97,7 +97,7 @@ class PassageTools:
         around = self._context.retriever.read_around(source.chunk_id) if source else None
         if around is None:
             raise InvalidInput(f"no source with the key {key!r:.100} was found; search first")
-        return around
+        return around.content
 
     def compare(self, first: str, second: str) -> str:
         return compare_texts(self._text_of(first), self._text_of(second))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from rag_pg.answer.passage import AFTER, BEFORE
 from rag_pg.answer.question import PASSAGES, Expand, Question
 from rag_pg.answer.tools import GivenTools
 from rag_pg.answer.toolset import make_toolset
@@ -22,6 +23,7 @@ from rag_pg.types import (
     Hits,
     MetadataQuery,
     MetadataResult,
+    Passage,
     Route,
     TermMatch,
     Toolset,
@@ -29,7 +31,6 @@ from rag_pg.types import (
 
 LONGEST_PASSAGE = 6000  # characters
 WHOLE_SHARE = 0.75  # of what a model reads, for sources
-AROUND = {"before": 1, "after": 4}  # chunks beside one, which an answer may show with it
 
 
 class Retriever:
@@ -102,9 +103,12 @@ class Retriever:
                 return None
         return self._database.get_document(self.collection, uri)
 
-    def read_around(self, chunk_id: int) -> str | None:
+    def read_around(self, chunk_id: int) -> Passage | None:
         """Return the text around a chunk; None where it is gone."""
-        return self._database.read_around(self.collection, chunk_id, **AROUND)
+        found = self._database.expand(
+            self.collection, [chunk_id], before=BEFORE, after=AFTER, upto="window"
+        )
+        return found[0] if found else None
 
     def embedder(self) -> Embedder | None:
         """Return what embeds the collection's documents and queries; None: there is nothing.

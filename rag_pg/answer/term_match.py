@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -30,6 +30,11 @@ BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
+LONGEST = 1000  # characters of a question whose abbreviations are written out
+
+_CAPITALS = re.compile(r"\b[A-Z]{2,6}\b")
+_BETWEEN = r"\s+(?:[a-zà-ÿ]{1,3}\s+){0,2}"  # words of a name: of, and, the
+_WRITTEN_OUT = re.compile(rf"\b[A-Z][^\W\d_]+(?:{_BETWEEN}[A-Z][^\W\d_]+){{1,5}}")
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
 _CHANCE = re.compile(
@@ -175,8 +180,9 @@ def match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
 
 def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> str:
     """Return the question with words that the collection does not have as the texts spell them; a
-    name has no other forms."""
+    name has no other forms, but may be abbreviated."""
     unknown = {t.word for t in terms if not says_kind(t.word)} - {t.word for t in terms if t.df}
+    question = _spell_out(question, unknown, texts)
     unknown = {w for word in unknown for w in words(word) if len(w) >= SHORTEST_MENDED}
     if not unknown:
         return question
@@ -193,6 +199,27 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
         if near:
             meant = max(near, key=lambda other: (counts[other], other))
             question = re.sub(rf"(?i)\b{re.escape(word)}\b", meant, question)
+    return question
+
+
+def _spell_out(question: str, unknown: Collection[str], texts: Sequence[str]) -> str:
+    """Return a question with its unknown abbreviations as the texts write them out, with a capital
+    for each letter (UK: United Kingdom), and with the abbreviation where texts have it instead."""
+    if len(question) > LONGEST:
+        return question
+    parts = {w for word in unknown for w in words(word)}
+    for name in {*_CAPITALS.findall(question)}:
+        long = re.compile(_BETWEEN.join(rf"\b{letter}[^\W\d_]+" for letter in name))
+        if name.casefold() in parts and (
+            found := next(filter(None, map(long.search, texts)), None)
+        ):
+            question = re.sub(rf"\b{name}\b", found[0], question)
+    short = {name for text in texts for name in _CAPITALS.findall(text)}
+    for name in _WRITTEN_OUT.findall(question):
+        own = [word for word in words(name) if not is_function_word(word)]
+        initials = "".join(word[0] for word in own).upper()
+        if initials in short and not parts.isdisjoint(own):
+            question = question.replace(name, initials)
     return question
 
 

@@ -36,7 +36,9 @@ class Chunks(OfCollection):
             neighbours: of a window, before and after each. upto: window, parent, section or
                 document. Raises: InvalidQuery.
         """
-        return self._database.expand(self._name, [*chunk_ids], neighbours=neighbours, upto=upto)
+        return self._database.expand(
+            self._name, [*chunk_ids], before=neighbours, after=neighbours, upto=upto
+        )
 
     def snippets(
         self,

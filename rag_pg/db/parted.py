@@ -370,12 +370,12 @@ class PartedDatabase(Database):
         )
 
     def expand(
-        self, collection: str, chunk_ids: Sequence[int], *, neighbours: int = 0, upto: str
+        self, collection: str, chunk_ids: Sequence[int], *, before: int, after: int, upto: str
     ) -> list[Passage]:
         ids = self._by_part(chunk_ids)
         found = self._all(
             lambda number, part: part.expand(
-                collection, ids[number], neighbours=neighbours, upto=upto
+                collection, ids[number], before=before, after=after, upto=upto
             ),
             ids,
         )
@@ -390,13 +390,6 @@ class PartedDatabase(Database):
             for passage in of_part
         ]
         return sorted(passages, key=lambda passage: passage.rank)
-
-    def read_around(self, collection: str, chunk_id: int, *, before: int, after: int) -> str | None:
-        inner, number = divmod(chunk_id, len(self._parts))
-        return self._all(
-            lambda number, part: part.read_around(collection, inner, before=before, after=after),
-            [number],
-        )[number]
 
     def why_not(
         self, collection: str, chunk_id: int, *arguments: Any, **options: Any

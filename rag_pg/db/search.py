@@ -89,16 +89,16 @@ class Searches(Statements):
         )
 
     def expand(
-        self, collection: str, chunk_ids: Sequence[int], *, neighbours: int = 0, upto: str
+        self, collection: str, chunk_ids: Sequence[int], *, before: int, after: int, upto: str
     ) -> list[Passage]:
-        """Return the passages around chunks; neighbours: of a window, before and after each."""
+        """Return the passages around chunks; before, after: chunks of a window beside each."""
         return self.rows(
             Passage,
             "expand",
             collection=collection,
             chunk_ids=chunk_ids,
-            before=neighbours,
-            after=neighbours,
+            before=before,
+            after=after,
             upto=upto,
         )
 
@@ -153,15 +153,3 @@ class Searches(Statements):
     def match_terms(self, collection: str, query: str, texts: Sequence[str]) -> list[TermMatch]:
         """Return the terms of a question, how rare each is, and which of the texts have it."""
         return self.rows(TermMatch, "match_terms", collection=collection, query=query, texts=texts)
-
-    def read_around(self, collection: str, chunk_id: int, *, before: int, after: int) -> str | None:
-        """Return a chunk with its neighbours, as in the document; None: it is gone."""
-        rows = self.tuples(
-            ("content",),
-            "expand",
-            collection=collection,
-            chunk_ids=[chunk_id],
-            before=before,
-            after=after,
-        )
-        return rows[0][0] if rows else None

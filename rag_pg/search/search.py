@@ -378,10 +378,12 @@ class Searcher:
         documents = {hit.document_id for hit in hits}
         if upto is None and len(documents) == len(hits):
             return list(hits)
+        beside = int(upto == "window")
         passages = self.database.expand(
             self.info.name,
             [hit.chunk_id for hit in hits],
-            neighbours=1 if upto == "window" else 0,
+            before=beside,
+            after=beside,
             upto="section" if upto == "section" else "window",
         )
         return join_hits(hits, passages, longest=longest)

@@ -11,7 +11,7 @@ import pytest
 from fakes import WordReranker
 from hypothesis import example, given
 from hypothesis import strategies as st
-from passages import Broken, WordEmbedder, hit, hits
+from passages import Broken, WordEmbedder, around, hit, hits
 
 from rag_pg.answer.display import display
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
@@ -39,11 +39,11 @@ def embedder(request: pytest.FixtureRequest) -> WordEmbedder:
     return WordEmbedder(request.param)
 
 
-def ask(question: str, *contents: str | Hit, around: str | None = None) -> Answer:
+def ask(question: str, *contents: str | Hit, text: str | None = None) -> Answer:
     found = [
         hit(c, number=number) if isinstance(c, str) else c for number, c in enumerate(contents, 1)
     ]
-    read = None if around is None else lambda chunk_id: around
+    read = None if text is None else lambda chunk_id: around(text)
     return answer_extractive(question, found, embedder=WordEmbedder(), read_around=read)
 
 
@@ -264,7 +264,7 @@ def test_a_heading_that_asks_within_a_chunk_is_answered_by_what_follows(asked: s
     )
     other = "A path parameter is declared here. Each path has a parameter."
     found = [hit(questions, title="Questions"), hit(other, number=2, title="Path")]
-    got = ask(asked, *found, around=questions)
+    got = ask(asked, *found, text=questions)
     assert got.citations[0].quote == "The part of an address that changes."
 
 
@@ -365,7 +365,7 @@ def test_code_that_a_chunk_cut_in_two_is_fenced_again() -> None:
 
 def test_the_page_around_a_hit_is_shown_with_it() -> None:
     page = "## Files\n\nUpload many files at once.\n\nThey arrive as a list.\n\n## Other\n\nRain."
-    got = ask("Where do I upload many files?", "Upload many files at once.", around=page)
+    got = ask("Where do I upload many files?", "Upload many files at once.", text=page)
     assert got.text == "Files\n\n**Upload many files at once.** [1]\n\nThey arrive as a list."
 
 
@@ -375,7 +375,7 @@ def test_a_how_to_without_code_goes_on_to_the_code_that_fits_best() -> None:
         "### The file\n\n```sh\nA=1\n```\n\n"
         "### Read the settings\n\nCall this:\n\n```python\nread()\n```\n"
     )
-    got = ask("How do I read settings?", "You can read settings from a file.", around=page)
+    got = ask("How do I read settings?", "You can read settings from a file.", text=page)
     assert got.text.endswith("Read the settings\n\nCall this:\n\n```python\nread()\n```")
     assert "A=1" not in got.text
     assert following_code(Page.read(page), 1, "file") == 2
@@ -732,4 +732,4 @@ def test_words_that_the_title_says_do_not_choose_the_sentence() -> None:
 
 def test_a_list_below_the_next_heading_belongs_to_a_short_section() -> None:
     page = "# Plum cake\n\nServes six guests.\n\n## You need\n\n- nine plums\n- two eggs\n\n## How"
-    assert "two eggs" in ask("plum cake guests", page, around=page).text
+    assert "two eggs" in ask("plum cake guests", page, text=page).text

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from passages import WordEmbedder, hit, hits
+from passages import WordEmbedder, around, hit, hits
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.extractive import answer_extractive
@@ -111,7 +111,7 @@ def test_a_section_is_shown_from_its_heading_where_little_stands_before_the_answ
 
     def shown(text: str) -> str:
         question, embedder = "What limits the header of a request?", WordEmbedder()
-        read_around = dict.fromkeys([found.chunk_id], text).get
+        read_around = dict.fromkeys([found.chunk_id], around(text)).get
         return answer_extractive(question, [found], embedder=embedder, read_around=read_around).text
 
     got, without = shown(page), shown(long)
@@ -339,16 +339,31 @@ def test_a_table_that_was_cut_is_counted_where_the_page_has_its_end(
     last = "\n".join(rows[25:])
     found = hits(first, f"{last}\n\nPrices are without taxes.")
     found = [replace(one, document_id=found[0].document_id) for one in found]
-    pages = {h.chunk_id: f"{first}\n{found[1].content}" for h in found}
-    got = answer_extractive(question, found, embedder=WordEmbedder(), read_around=pages.get)
+    got = answer_extractive(
+        question, found, embedder=WordEmbedder(),
+        read_around=lambda at: around(f"{first}\n{found[1].content}", at=at),
+    )  # fmt: skip
     assert f"**{counted}** [1]" in got.text
     (citation,) = got.citations
     assert f"| {proven} |" in citation.quote
     assert any(citation.quote in h.content and citation.chunk_id == h.chunk_id for h in found)
 
-    pages = {h.chunk_id: f"{first}\n{last}" for h in found}  # which may go on
-    got = answer_extractive(question, found, embedder=WordEmbedder(), read_around=pages.get)
-    assert counted.partition(":")[0] not in got.text
+
+@pytest.mark.parametrize(
+    ("chunks", "start", "is_counted"),
+    [([1, 2], 0, True), ([1, 2, 3, 4, 5, 6], 0, False), ([7, 1, 2], None, False)],
+)
+def test_a_table_that_may_go_on_is_not_counted(
+    chunks: list[int], start: int | None, is_counted: bool
+) -> None:
+    rows = [f"- name: Plan {n}; price: {19 + n} €; users: {n}" for n in range(1, 31)]
+    found = hits("\n".join(rows[:15]), "\n".join(rows[15:]))
+    found = [replace(one, document_id=found[0].document_id) for one in found]
+    got = answer_extractive(
+        "Which plan has the highest price?", found, embedder=WordEmbedder(),
+        read_around=lambda at: around("\n".join(rows), chunks=chunks, at=at, start=start),
+    )  # fmt: skip
+    assert ("**maximum of price: 49 € (Plan 30; 30 rows)** [1]" in got.text) is is_counted
 
 
 def test_a_row_is_counted_over_where_the_columns_are_the_things() -> None:
@@ -816,6 +831,20 @@ def test_all_rows_that_a_question_names_are_marked() -> None:
         "| **Room12** | **5** [1] |",
         "| **Room14** | **0** [1] |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How long do parcels to the UK take?", True),
+        ("How long do parcels to the UAE take?", False),
+        ("How long do parcels to the United States of America take?", True),
+        ("How long do parcels to the United States of Mexico take?", False),
+    ],
+)
+def test_an_abbreviation_means_what_the_texts_write_out(question: str, found: bool) -> None:
+    page = "Parcels to the United Kingdom take five days. Parcels to the USA take nine days."
+    assert ask(question, page, "Parcels are packed by hand at night.").found is found
 
 
 def test_how_much_something_is_the_passage_with_its_price_tells() -> None:

@@ -24,6 +24,7 @@ from rag_pg.types import (
     Hits,
     MetadataQuery,
     MetadataResult,
+    Passage,
     Route,
     TermMatch,
     Toolset,
@@ -57,7 +58,7 @@ class Found(Retriever):
     def read(self, uri: str) -> Document | None:
         return self._read(uri)
 
-    def read_around(self, chunk_id: int) -> str | None:
+    def read_around(self, chunk_id: int) -> Passage | None:
         return None
 
     def embedder(self) -> Embedder | None:

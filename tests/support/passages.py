@@ -10,7 +10,7 @@ import numpy as np
 
 from rag_pg.errors import RateLimited
 from rag_pg.text import words
-from rag_pg.types import Hit, Vectors
+from rag_pg.types import Hit, Passage, Vectors
 
 
 def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:
@@ -28,6 +28,15 @@ def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", ur
         keyword_rank=None,
         keyword_score=None,
     )
+
+
+def around(
+    text: str, *, chunks: Sequence[int] = range(-9, 9), at: int = 1, start: int | None = None
+) -> Passage:
+    """A passage of some chunks, of which one is asked for."""
+    one = hit(text, number=at)
+    return Passage(document_id=one.document_id, uri=one.uri, title="", heading="", content=text,
+                   start_offset=start, stop_offset=None, chunk_keys=chunks, rank=1)  # fmt: skip
 
 
 def hits(*contents: str) -> list[Hit]:
