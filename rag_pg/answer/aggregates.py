@@ -9,6 +9,8 @@ from decimal import Context, Decimal, localcontext
 from itertools import chain
 from typing import Literal
 
+from rag_pg.answer.negation import is_negated
+from rag_pg.answer.relations import bounds_of
 from rag_pg.text import Table, content_words, is_among, is_function_word, words
 
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
@@ -95,6 +97,8 @@ _ASKED: dict[Aggregate, str] = {
     "count": r"how many|number of|wie viele|anzahl|combien de|cuánt[oa]s",
 }
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
+_YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
+_NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
 _OF_TABLES = (
     "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
     "expensive", "together", "overall", "alle", "allen", "tabelle", "liste", "zeile", "spalte",
@@ -186,6 +190,24 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     which = ", ".join(table.cells[n][0] for n in best) if column else ""
     rows = [table.rows[n] for n in best]
     return f"{shown} ({f'{which}; ' if which else ''}{len(counted)} rows)", rows
+
+
+def rows_without(question: str, table: Table) -> set[int]:
+    """The sentences of the rows of a table that a question does not ask for, by a column that it
+    names: those that say no, and those whose number is not within its bounds (over 20 seats)."""
+    found: set[int] = set()
+    bounds = bounds_of(question)
+    for n in _meant(table, content_words(question)):
+        cells = [row[n].strip().casefold() for row in table.cells]
+        if _YES.issuperset(cells) or _NO.issuperset(cells):
+            continue
+        if (_YES | _NO).issuperset(cells):
+            wanted = _NO if is_negated(question) else _YES
+            found |= {at for at, cell in zip(table.rows, cells, strict=True) if cell not in wanted}
+        elif bounds and (numbers := _numbers(table, n)):
+            within = [all(bound(number) for bound in bounds) for number in numbers[0]]
+            found |= {at for at, is_in in zip(table.rows, within, strict=True) if not is_in}
+    return found
 
 
 def row_as_table(table: Table, row: int) -> Table:

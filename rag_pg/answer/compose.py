@@ -430,7 +430,8 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         or c.headings_above[position + 1] == c.shown[position].rstrip(":：")
     ):
         position += 1
-    if (row := _numbered_row(question, c, position)) is not None:
+    row = _numbered_row(question, c, position)
+    if row is not None and row not in c.of_another:
         return row
     page = Page.plain(c.hit.content, c.sentences)
     if kind == "how_to":
@@ -446,7 +447,13 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     has = [{a for a in asked if is_among(a, words(c.shown[at]))} for at in own]
     best = max(
         range(1, len(own)),
-        key=lambda n: (len(has[n] - has[0]), len(has[n]), c.scores[own[n]], -n),
+        key=lambda n: (
+            own[n] not in c.of_another,
+            len(has[n] - has[0]),
+            len(has[n]),
+            c.scores[own[n]],
+            -n,
+        ),
     )
     return own[best] if not leads or has[best] - has[0] else position
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rag_pg.answer.aggregates import rows_without
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import is_of_time, words_of_now
@@ -282,12 +283,10 @@ def _weigh_words(
 
 
 def _other_rows(question: str, c: Candidate) -> set[int]:
-    """The rows of tables, where a question names a cell of other rows: Otter, not Otter Junior."""
-    cells = {
-        at: t.cells[n]
-        for t in find_tables(c.hit.content, c.sentences)
-        for n, at in enumerate(t.rows)
-    }
+    """The rows of tables, where a question names a cell of other rows (Otter, not Otter Junior), or
+    by a column what others have."""
+    tables = find_tables(c.hit.content, c.sentences)
+    cells = {at: t.cells[n] for t in tables for n, at in enumerate(t.rows)}
     for at, sentence in enumerate(c.sentences):
         alone = named_cells(sentence.text) if sentence.kind == "item" else []
         if len(alone) > 2:
@@ -297,7 +296,9 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
         for at, row in cells.items()
         if any(cell[:1].isalpha() and names_cell(question[:LONGEST], cell) for cell in row)
     }
-    return set(cells) - named if named else set()
+    if not named:
+        return {at for t in tables for at in rows_without(question[:LONGEST], t)}
+    return set(cells) - named
 
 
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:

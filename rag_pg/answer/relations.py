@@ -3,9 +3,11 @@ and at least 14 days, louder than the pump."""
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache, partial
 
 from rag_pg.answer.figures import number_in_word
 from rag_pg.text import is_among, is_function_word, same_word, words
@@ -19,6 +21,21 @@ at the latest; spätestens; au plus tard; a más tardar | at the earliest; früh
 """  # noqa: E501
 _DURING = 2  # the third side of a time
 _BOUNDS = (1, 2)  # the lines that bound a number: one says what the other does
+# How a bound compares with what is within it, and how it is written.
+_BOUND_BY: list[tuple[Callable[[Decimal, Decimal], bool], re.Pattern[str]]] = [
+    (
+        compare,
+        re.compile(
+            rf"\b(?:{'|'.join(map(str.strip, side.split(';')))})\s+(\d+(?:\.\d+)?)(?![.,]?\d)",
+            re.IGNORECASE,
+        ),
+    )
+    for compare, side in zip(
+        (operator.ge, operator.le, operator.gt, operator.lt),
+        [side for line in _BOUNDS for side in _SIDES.strip().splitlines()[line].split("|")],
+        strict=True,
+    )
+]
 _NEGATIONS = frozenset(words("no not never cannot nicht nie pas jamais nunca"))
 _THAN = re.compile(
     r"\b(?:more|less|fewer|mehr|weniger|plus|moins|más|menos|\w{2,}er)\s+(?:\w+\s+){0,3}?"
@@ -44,6 +61,15 @@ def _read_sides() -> dict[tuple[str, ...], tuple[int, int]]:
 _OF = _read_sides()
 _LONGEST = max(map(len, _OF))
 OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_function_word(word))
+
+
+def bounds_of(text: str) -> list[Callable[[Decimal], bool]]:
+    """Whether a number is within each of the bounds that a text has (more than 20)."""
+    return [
+        partial(compare, Decimal(bound))
+        for compare, pattern in _BOUND_BY
+        for bound in pattern.findall(text)
+    ]
 
 
 def is_turned(claim: str, sentence: str) -> bool:

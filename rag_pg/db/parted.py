@@ -370,7 +370,13 @@ class PartedDatabase(Database):
         )
 
     def expand(
-        self, collection: str, chunk_ids: Sequence[int], *, before: int, after: int, upto: str
+        self,
+        collection: str,
+        chunk_ids: Sequence[int],
+        *,
+        before: int = 0,
+        after: int = 0,
+        upto: str,
     ) -> list[Passage]:
         ids = self._by_part(chunk_ids)
         found = self._all(

@@ -89,7 +89,13 @@ class Searches(Statements):
         )
 
     def expand(
-        self, collection: str, chunk_ids: Sequence[int], *, before: int, after: int, upto: str
+        self,
+        collection: str,
+        chunk_ids: Sequence[int],
+        *,
+        before: int = 0,
+        after: int = 0,
+        upto: str,
     ) -> list[Passage]:
         """Return the passages around chunks; before, after: chunks of a window beside each."""
         return self.rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from dataclasses import replace
 from decimal import Decimal
@@ -845,6 +846,26 @@ def test_all_rows_that_a_question_names_are_marked() -> None:
 def test_an_abbreviation_means_what_the_texts_write_out(question: str, found: bool) -> None:
     page = "Parcels to the United Kingdom take five days. Parcels to the USA take nine days."
     assert ask(question, page, "Parcels are packed by hand at night.").found is found
+
+
+@pytest.mark.parametrize(
+    ("question", "marked"),
+    [
+        ("Which room has a projector?", ["Aspen", "Cedar"]),
+        ("Which rooms do not have a projector?", ["Birch", "Dogwood"]),
+        ("Does Birch have a projector?", ["Birch"]),
+        ("Which rooms have more than 12 seats?", ["Cedar"]),
+        ("Which rooms have at least 12 seats?", ["Birch", "Cedar"]),
+        ("Which rooms have less than 12 seats and a projector?", ["Aspen"]),
+    ],
+)
+def test_rows_are_marked_by_what_a_column_says_of_them(question: str, marked: list[str]) -> None:
+    rows = ("Aspen | 8 | yes", "Birch | 12 | no", "Cedar | 24 | yes", "Dogwood | 6 | no")
+    page = "# Rooms\n\n| Room | Seats | Projector |\n|---|---|---|\n" + "".join(
+        f"| {row} |\n" for row in rows
+    )
+    got = ask(question, f"{page}\nRooms are booked in the calendar.")
+    assert re.findall(r"(?m)^\| \*\*(\w+)", got.text) == marked
 
 
 def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
