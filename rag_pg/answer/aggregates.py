@@ -122,6 +122,13 @@ def asked_aggregate(question: str) -> Aggregate | None:
     return found.pop() if len(found) == 1 else None
 
 
+def asked_extreme(question: str, row: str) -> str:
+    """Return the word of a question for what is counted, "" where a row says it itself."""
+    match = _OPERATION.search(question)
+    own = {found.casefold() for found in _OPERATION.findall(row)}
+    return "" if match is None or match[0].casefold() in own else match[0]
+
+
 def without_operation(question: str, table: Table) -> str:
     """Return a question without the words of what is counted, and with the name of a column of the
     table for another word that it has for that (cost, where it has prices)."""

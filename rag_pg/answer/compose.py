@@ -9,7 +9,13 @@ from datetime import date
 
 import numpy as np
 
-from rag_pg.answer.aggregates import aggregate, asked_aggregate, row_as_table, without_operation
+from rag_pg.answer.aggregates import (
+    aggregate,
+    asked_aggregate,
+    asked_extreme,
+    row_as_table,
+    without_operation,
+)
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
 from rag_pg.answer.freshness import (
@@ -368,7 +374,7 @@ def _show_passage(
     if how_to and not page.sections[section].code:
         follow = following_code(page, section, question)
     limit = LIMIT if follow is None else LIMIT // 2
-    note = ""
+    note, extreme = "", _uncounted(question, c, page, positions[0])
     if follow is None:
         most = limit + BEYOND if how_to else LIMIT // 2
         page, positions, note = thin(page, positions, question, most)
@@ -376,7 +382,11 @@ def _show_passage(
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
     positions = [position for position in positions if position in span]
-    shown = page.show(span, cited=positions, number=number)
+    shown = page.show(span, cited=() if extreme else positions, number=number)
+    if extreme:
+        shown += f" [{number}]"
+        told = f"which row is meant by “{extreme}” could not be counted, so none is marked"
+        note = f"{note}; {told}" if note else told
     if follow is not None:
         begin = page.sections[follow].first
         more = window(page, [begin], limit=LIMIT - len(shown), lead=True)
@@ -389,6 +399,17 @@ def _show_passage(
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
     text = f"{path}\n\n{shown}" if path else shown
     return _Shown(text=text, citation=cite(number, c.hit, quote), note=note)
+
+
+def _uncounted(question: str, c: Candidate, page: Page, position: int) -> str:
+    """Return the word that asks for a row with the most or least of something, where neither that
+    row nor its table has the word, and the question names no row; "": it does not ask."""
+    if asked_aggregate(question) not in ("maximum", "minimum") or c.of_another:
+        return ""
+    table = next((t for t in page.tables if position in t.rows), None)
+    if table is None or len(table.rows) < 2:
+        return ""
+    return asked_extreme(question, " ".join([*table.names, table.row(position - table.rows[0])]))
 
 
 def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
@@ -511,9 +532,11 @@ def _count_rows(
     table = near[0]
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
-    turned = (row_as_table(table, row) for row in range(len(table.rows)))
-    of_rows = (found for row in turned if (found := aggregate(question, row, about)))
-    found = aggregate(question, table, about) or next(of_rows, None)
+    found = aggregate(question, table, about)
+    if found is None:  # the columns may be the things, and one row what is asked of them
+        turned = (row_as_table(table, row) for row in range(len(table.rows)))
+        of_rows = [found for row in turned if (found := aggregate(question, row, about))]
+        found = of_rows[0] if len(of_rows) == 1 else None
     is_whole = (page.begins or table.first > 0) and (page.ends or table.last < len(page.sentences))
     if found is None or not (is_whole or len(_inside(c, page, table.rows)) == len(table.rows)):
         return None

@@ -868,6 +868,16 @@ def test_rows_are_marked_by_what_a_column_says_of_them(question: str, marked: li
     assert re.findall(r"(?m)^\| \*\*(\w+)", got.text) == marked
 
 
+@pytest.mark.parametrize("rows", [4, 40])
+def test_no_row_is_marked_where_the_most_of_what_is_not_certain(rows: int) -> None:
+    page = "# Rooms\n\n| Room | Floor | Seats |\n|---|---|---|\n" + "".join(
+        f"| Room {n} | {n % 5} | {n} |\n" for n in range(rows)
+    )
+    got = ask("Which room is the largest?", f"{page}\nThe calendar is kept by the front desk.")
+    assert "**" not in got.text and got.text.count("[1]") == 1
+    assert "“largest” could not be counted" in got.notes[-1]
+
+
 def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
     models = "The Heron and the Heron Carbon have the same hull, of which six are built a year."
     sheet = "- name: Heron; price_gbp: 2450\n- name: Heron Carbon; price_gbp: 4190\n"
