@@ -870,10 +870,9 @@ def test_rows_are_marked_by_what_a_column_says_of_them(question: str, marked: li
 
 @pytest.mark.parametrize("rows", [4, 40])
 def test_no_row_is_marked_where_the_most_of_what_is_not_certain(rows: int) -> None:
-    page = "# Rooms\n\n| Room | Floor | Seats |\n|---|---|---|\n" + "".join(
-        f"| Room {n} | {n % 5} | {n} |\n" for n in range(rows)
-    )
-    got = ask("Which room is the largest?", f"{page}\nThe calendar is kept by the front desk.")
+    page = "| Hall | Floor | Seats |\n|---|---|---|\n"
+    page += "".join(f"| Hall {n} | {n % 5} | {n} |\n" for n in range(rows))
+    got = ask("Which hall is the largest?", replace(hit(page), title="Halls of the castle"))
     assert "**" not in got.text and got.text.count("[1]") == 1
     assert "“largest” could not be counted" in got.notes[-1]
 
