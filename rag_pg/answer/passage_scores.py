@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rag_pg.answer.mismatch import find_mismatch, tells_no_price
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
+from rag_pg.answer.relations import bounds_of
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import (
     BACKGROUND,
@@ -155,6 +157,7 @@ def examine(
         coverage = max(coverage, UNTOLD)
     unknown = {word for a in asked if not a.is_met and not a.is_known for word in words(a.word)}
     best, *others = sorted(candidates, key=lambda c: -c.score)
+    lacking = find_lacking(question, asked, by_meaning=bool(by_meaning))
 
     def near(text: str, texts: Sequence[str]) -> float:
         found = compare_meaning(text, texts, embedder, spread)
@@ -165,7 +168,7 @@ def examine(
         kind=kind,
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
-        lacking=find_lacking(question, asked, by_meaning=bool(by_meaning)),
+        lacking=[word for word in lacking if not _is_bounded(word, question, best.hit.content)],
         mismatch=find_mismatch(found.question, best, others, unknown, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
@@ -175,6 +178,15 @@ def examine(
         reranker=scorer.reranker.name if scorer and margins else "",
         margins=margins or (0.0, 0.0),
         notes=[*meaning.notes, *filter(None, [note])],
+    )
+
+
+def _is_bounded(word: str, question: str, text: str) -> bool:
+    """Whether a word of a question is a number that is within a bound of a text, in its unit: 5 kg
+    where it says up to 10 kg."""
+    match = re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)", question) if word.isdecimal() else None
+    return match is not None and any(
+        is_within(Decimal(word)) for is_within in bounds_of(text, match[1])
     )
 
 

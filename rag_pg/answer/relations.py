@@ -26,7 +26,8 @@ _BOUND_BY: list[tuple[Callable[[Decimal, Decimal], bool], re.Pattern[str]]] = [
     (
         compare,
         re.compile(
-            rf"\b(?:{'|'.join(map(str.strip, side.split(';')))})\s+(\d+(?:\.\d+)?)(?![.,]?\d)",
+            rf"\b(?:{'|'.join(map(str.strip, side.split(';')))})\s+"
+            r"(\d+(?:\.\d+)?)(?![.,]?\d)\s?(\w*)",
             re.IGNORECASE,
         ),
     )
@@ -63,12 +64,14 @@ _LONGEST = max(map(len, _OF))
 OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_function_word(word))
 
 
-def bounds_of(text: str) -> list[Callable[[Decimal], bool]]:
-    """Whether a number is within each of the bounds that a text has (more than 20)."""
+def bounds_of(text: str, unit: str | None = None) -> list[Callable[[Decimal], bool]]:
+    """Whether a number is within each of the bounds that a text has (more than 20). unit: the word
+    behind them; None: any."""
     return [
         partial(compare, Decimal(bound))
         for compare, pattern in _BOUND_BY
-        for bound in pattern.findall(text)
+        for bound, own in pattern.findall(text)
+        if unit is None or same_word(own.casefold(), unit.casefold())
     ]
 
 

@@ -78,6 +78,7 @@ class Pipeline:
         self._throttle = context.throttle
         self._storing: deque[tuple[EmbedTask, Future[None]]] = deque()
         self._batch: list[EmbedTask] = []
+        self._claimed: list[EmbedTask] = []  # by the last claim, which may be the batch by now
         self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
         self._given_up: list[Job] = []
         self._unable: RagError | None = None
@@ -116,8 +117,9 @@ class Pipeline:
             Threads(1, "rag-pg-feed") as feeder,
             Threads(1, "rag-pg-store", outlive=True) as storer,
         ):
-            feeding = feeder.submit(self._claim)
+            feeder.submit(int).result()  # a thread whose start is interrupted is not waited for
             try:
+                feeding = feeder.submit(self._claim)
                 while True:
                     self._batch = feeding.result()
                     if self.stop.is_set():
@@ -138,7 +140,8 @@ class Pipeline:
                 self._wait_for_stores(0)
             except BaseException:  # what is leased is not worked
                 storer.shutdown(wait=False, cancel_futures=True)
-                self._forget(feeding)
+                feeder.shutdown()  # it has claimed, also where its future did not come back
+                self._forget()
                 raise
         return claimed
 
@@ -157,13 +160,12 @@ class Pipeline:
 
         return retry(action, pause_after=pause_after, sleep=lambda s: self.stop.wait(s) and None)
 
-    def _forget(self, feeding: Future[list[EmbedTask]]) -> None:
-        tasks = [*self._batch, *(task for task, _ in self._storing)]
-        if feeding.exception() is None:
-            tasks += feeding.result()
-        for task in tasks:
-            self.heartbeat.release(task.job)
-        self._given_up += [task.job for task in tasks]
+    def _forget(self) -> None:
+        tasks = [*self._batch, *(task for task, _ in self._storing), *self._claimed]
+        jobs = {id(task.job): task.job for task in tasks}
+        for job in jobs.values():
+            self.heartbeat.release(job)
+        self._given_up += jobs.values()
         self._storing.clear()
 
     def _hand_back(
@@ -211,6 +213,7 @@ class Pipeline:
                 self.planned += len(task.texts)
                 self.planned_characters += sum(map(len, task.texts))
             if tasks:
+                self._claimed = tasks
                 return tasks
             if not jobs and not self._retry_while_restarting(self._queue_backlog):
                 return []

@@ -877,6 +877,20 @@ def test_no_row_is_marked_where_the_most_of_what_is_not_certain(rows: int) -> No
     assert "“largest” could not be counted" in got.notes[-1]
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How much is a parcel of 5 kg to France?", True),
+        ("How much is a parcel of 12 kg to France?", False),
+        ("How much is a parcel of 5 litres to France?", False),
+    ],
+)
+def test_a_number_within_a_bound_of_its_unit_need_not_be_there(question: str, found: bool) -> None:
+    page = "Parcels to France:\n\n| Country | Up to 10 kg | Days |\n|---|---|---|\n"
+    rows = "| France | 15.00 € | 3 |\n| Spain | 19.00 € | 4 |\n"
+    assert ask(question, page + rows, "Parcels are packed by hand at night.").found is found
+
+
 def test_how_much_something_is_the_passage_with_its_price_tells() -> None:
     models = "The Heron and the Heron Carbon have the same hull, of which six are built a year."
     sheet = "- name: Heron; price_gbp: 2450\n- name: Heron Carbon; price_gbp: 4190\n"

@@ -16,6 +16,8 @@ from paths import SUPPORT
 from patience import BOUND, wait_until
 
 from rag_pg import Rag
+from rag_pg.threads import Threads
+from rag_pg.worker import pipeline
 
 Connection = psycopg.Connection[Any]
 
@@ -95,6 +97,32 @@ def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
     )
     rag.worker().drain()
     assert {d.state for d in rag.collection("docs").list()} == {"ready"}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_is_claimed_while_a_claim_is_asked_for_is_handed_back(
+    rag: Rag, connection: Connection, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """An interrupt may come before the caller has what it has asked a thread for."""
+    asked = []
+
+    class Interrupted(Threads):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            future = super().submit(fn, *args, **kwargs)
+            if getattr(fn, "__name__", "") == "_claim":
+                asked.append(future.result())
+                if len(asked) == times:
+                    raise KeyboardInterrupt
+            return future
+
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(({"uri": str(n), "content": f"text {n}"} for n in range(40)), wait=False)
+    monkeypatch.setattr(pipeline, "Threads", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rag.worker(concurrency=1).drain()
+    assert len(asked[-1]) > 0
+    leased = "SELECT count(*) FROM rag.jobs WHERE lease IS NOT NULL OR attempts > 0"
+    assert connection.execute(leased.encode()).fetchone() == (0,)
 
 
 @pytest.mark.minutes
