@@ -72,63 +72,27 @@ if TYPE_CHECKING:
         as_table,
     )
 
-_LAZY = {
-    "AgentTool": "rag_pg.types",
-    "McpTools": "rag_pg.answer",
-    "SqlFunction": "rag_pg.answer",
-    "function_tool": "rag_pg.answer",
-    "ToolResult": "rag_pg.types",
-    "Answer": "rag_pg.types",
-    "AnswerContext": "rag_pg.answer",
-    "AsyncCollection": "rag_pg.client",
-    "AsyncRag": "rag_pg.client",
-    "Citation": "rag_pg.types",
-    "Freshness": "rag_pg.types",
-    "Collection": "rag_pg.client",
-    "Chunk": "rag_pg.types",
-    "Document": "rag_pg.types",
-    "Event": "rag_pg.types",
-    "ExposedView": "rag_pg.types",
-    "Facet": "rag_pg.types",
-    "Hit": "rag_pg.types",
-    "Hits": "rag_pg.types",
-    "Loaded": "rag_pg.types",
-    "Progress": "rag_pg.types",
-    "as_table": "rag_pg.types",
-    "load_bytes": "rag_pg.load",
-    "Rag": "rag_pg.client",
-    "Settings": "rag_pg.config",
-    "AddReport": "rag_pg.types",
-    "AdoptReport": "rag_pg.types",
-    "ChunkCount": "rag_pg.types",
-    "Cache": "rag_pg.cache",
-    "CacheStats": "rag_pg.types",
-    "CollectionInfo": "rag_pg.types",
-    "CollectionStats": "rag_pg.types",
-    "AuditFinding": "rag_pg.types",
-    "Finding": "rag_pg.types",
-    "Completion": "rag_pg.types",
-    "Message": "rag_pg.types",
-    "JobCounts": "rag_pg.types",
-    "LoadFailure": "rag_pg.types",
-    "Source": "rag_pg.types",
-    "Space": "rag_pg.types",
-    "Step": "rag_pg.types",
-    "Strategy": "rag_pg.answer",
-    "register_strategy": "rag_pg.answer",
-    "set_tracer": "rag_pg.tracing",
-    "SpaceComparison": "rag_pg.types",
-    "StatusLine": "rag_pg.types",
-    "SyncReport": "rag_pg.types",
-    "Capabilities": "rag_pg.types",
-    "Tool": "rag_pg.types",
-    "ToolCall": "rag_pg.types",
-    "Usage": "rag_pg.types",
-    "Embedder": "rag_pg.protocols",
-    "LLM": "rag_pg.protocols",
-    "Reranker": "rag_pg.protocols",
-    "Rewritten": "rag_pg.search",
-    "Variant": "rag_pg.search",
+# Where a name stands that is none of rag_pg.types.
+_MODULES = {
+    "AnswerContext": "answer",
+    "AsyncCollection": "client",
+    "AsyncRag": "client",
+    "Cache": "cache",
+    "Collection": "client",
+    "Embedder": "protocols",
+    "LLM": "protocols",
+    "McpTools": "answer",
+    "Rag": "client",
+    "Reranker": "protocols",
+    "Rewritten": "search",
+    "Settings": "config",
+    "SqlFunction": "answer",
+    "Strategy": "answer",
+    "Variant": "search",
+    "function_tool": "answer",
+    "load_bytes": "load",
+    "register_strategy": "answer",
+    "set_tracer": "tracing",
 }
 __all__ = [
     "AddReport",
@@ -193,8 +157,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import the client when it is first used: `rag-pg --help` stays quick."""
-    if name in _LAZY:
+    if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(_LAZY[name]), name)
+        return getattr(import_module(f"rag_pg.{_MODULES.get(name, 'types')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

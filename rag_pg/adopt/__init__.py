@@ -1,5 +1,3 @@
 """a table of another program -> documents with its vectors."""
 
 from rag_pg.adopt.adopt import adopt_table
-
-__all__ = ["adopt_table"]

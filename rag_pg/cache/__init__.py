@@ -7,16 +7,3 @@ from rag_pg.cache.questions import ask_the_same
 from rag_pg.cache.settings import OFF, Cache, parse_cache
 from rag_pg.cache.uses import UseCounter
 from rag_pg.cache.values import digest, pack, unpack
-
-__all__ = [
-    "OFF",
-    "Cache",
-    "Entries",
-    "UseCounter",
-    "ask_the_same",
-    "digest",
-    "keep_completions",
-    "pack",
-    "parse_cache",
-    "unpack",
-]

@@ -6,11 +6,3 @@ Texts are cut into chunks that an embedder reads whole.
 from rag_pg.chunk.pages import pages_of
 from rag_pg.chunk.settings import Chunking, preset_chunking
 from rag_pg.chunk.splitter import Splitter, check_chunking
-
-__all__ = [
-    "Chunking",
-    "Splitter",
-    "check_chunking",
-    "pages_of",
-    "preset_chunking",
-]

@@ -7,5 +7,3 @@ try:
     from rag_pg.cli.app import main
 except KeyboardInterrupt:  # while the modules of the commands are read
     raise SystemExit(130) from None
-
-__all__ = ["main"]

@@ -12,21 +12,3 @@ from rag_pg.client.opened import OpenCollection
 from rag_pg.client.rag import Rag
 from rag_pg.client.resources import Resources
 from rag_pg.client.threaded import Beside, Inner, Threaded, in_thread
-
-__all__ = [
-    "CONTEXT_TOKENS",
-    "AskOptions",
-    "AsyncCollection",
-    "AsyncRag",
-    "Beside",
-    "Collection",
-    "Enrichment",
-    "Inner",
-    "OfCollection",
-    "OfRag",
-    "OpenCollection",
-    "Rag",
-    "Resources",
-    "Threaded",
-    "in_thread",
-]

@@ -19,28 +19,3 @@ from rag_pg.db.request import Request
 from rag_pg.db.source import TakenLocation
 from rag_pg.db.space import Compared
 from rag_pg.db.transfer import Page, RowKind
-
-__all__ = [
-    "API_VERSION",
-    "Compared",
-    "ContextWork",
-    "Database",
-    "Databases",
-    "EmbeddedServer",
-    "IngestWork",
-    "Page",
-    "PartedDatabase",
-    "Request",
-    "RowKind",
-    "TakenLocation",
-    "checked_json",
-    "client_program",
-    "closed_above",
-    "connect",
-    "database_errors",
-    "make_fast",
-    "name_of",
-    "read_notes",
-    "remove_servers",
-    "schema",
-]

@@ -3,11 +3,3 @@
 from rag_pg.enrich.context import fit_context, write_context
 from rag_pg.enrich.estimate import estimate_contexts, estimate_extraction
 from rag_pg.enrich.extract import extract_fields
-
-__all__ = [
-    "estimate_contexts",
-    "estimate_extraction",
-    "extract_fields",
-    "fit_context",
-    "write_context",
-]

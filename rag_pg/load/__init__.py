@@ -8,17 +8,3 @@ from rag_pg.load.discover import find_files, uri_of
 from rag_pg.load.files import MAX_FILE_BYTES, load_bytes, load_documents, load_file, read_documents
 from rag_pg.load.formats import SUPPORTED, display_path
 from rag_pg.load.markup import parse_xml
-
-__all__ = [
-    "MAX_FILE_BYTES",
-    "SUPPORTED",
-    "decode_as",
-    "display_path",
-    "find_files",
-    "load_bytes",
-    "load_documents",
-    "load_file",
-    "parse_xml",
-    "read_documents",
-    "uri_of",
-]

@@ -8,5 +8,3 @@ from rag_pg.locations.addresses import Network
 from rag_pg.locations.kinds import open_location
 from rag_pg.locations.location import Item, Limits, Location
 from rag_pg.locations.secrets import without_secrets
-
-__all__ = ["Item", "Limits", "Location", "Network", "open_location", "without_secrets"]

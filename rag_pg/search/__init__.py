@@ -23,25 +23,3 @@ from rag_pg.search.rewrite import (
     test_in_words,
 )
 from rag_pg.search.search import Searcher, check_query
-
-__all__ = [
-    "EXPANSIONS",
-    "Rewritten",
-    "Scorer",
-    "SearchOptions",
-    "Searcher",
-    "StatementOptions",
-    "Variant",
-    "accounted",
-    "asks_models",
-    "check_names",
-    "check_query",
-    "combine",
-    "drop_llm_reranker",
-    "find_period",
-    "local_time",
-    "meter_reranker",
-    "open_helper",
-    "read_history",
-    "test_in_words",
-]

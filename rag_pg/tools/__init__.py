@@ -20,29 +20,3 @@ from rag_pg.tools.shared import (
 )
 from rag_pg.tools.values import as_json
 from rag_pg.tools.views import VIEW_TOOLS, column_row
-
-__all__ = [
-    "DETAIL",
-    "FILTER",
-    "INTEGER",
-    "LIMIT",
-    "LONGEST_DESCRIPTION",
-    "METADATA_TOOLS",
-    "RULES",
-    "SAMPLED",
-    "TEXT",
-    "VIEW_TOOLS",
-    "Filter",
-    "Schema",
-    "SharedTool",
-    "Source",
-    "as_json",
-    "check_tool",
-    "column_row",
-    "describe_error",
-    "field_row",
-    "listed",
-    "make_tool",
-    "read_arguments",
-    "row",
-]

@@ -16,5 +16,3 @@ BUILT_IN = {
         agent, auto, evidence, extractive, full_context, iterative, self_ask, single, verify
     )
 }  # fmt: skip
-
-__all__ = ["BUILT_IN"]

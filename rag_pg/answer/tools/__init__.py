@@ -11,24 +11,3 @@ from rag_pg.answer.tools.structured import structured_tools
 from rag_pg.answer.tools.text_protocol import MARK, describe_tools, parse_calls
 from rag_pg.answer.tools.views import view_tools
 from rag_pg.types import AgentTool
-
-__all__ = [
-    "BUILT_IN",
-    "MARK",
-    "RESULT_TOKENS",
-    "AgentTool",
-    "GivenTool",
-    "GivenTools",
-    "McpTools",
-    "Rendered",
-    "SqlFunction",
-    "calculate",
-    "date_facts",
-    "dates_tool",
-    "describe_tools",
-    "function_tool",
-    "parse_calls",
-    "render",
-    "structured_tools",
-    "view_tools",
-]

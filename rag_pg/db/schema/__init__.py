@@ -7,17 +7,3 @@ from rag_pg.db.schema.packaged import share, sql_files
 from rag_pg.db.schema.scale import scale_out
 from rag_pg.db.schema.transaction import LOCK_KEY
 from rag_pg.db.schema.typescript import typescript
-
-__all__ = [
-    "LOCK_KEY",
-    "check",
-    "check_name",
-    "ensure",
-    "make_api",
-    "plan",
-    "scale_out",
-    "share",
-    "sql_files",
-    "typescript",
-    "upgrade",
-]

@@ -18,8 +18,6 @@ from rag_pg.evaluation.cli.runs import judge, run, show
 from rag_pg.evaluation.cli.sets import export, generate, import_
 from rag_pg.evaluation.cli.sweep import sweep
 
-__all__ = ["advise", "audit", "calibrate", "evaluation"]
-
 evaluation = typer.Typer(
     help="Evaluation: sets of questions, runs, comparisons, gates.",
     no_args_is_help=True,

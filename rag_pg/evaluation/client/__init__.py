@@ -3,5 +3,3 @@
 from rag_pg.evaluation.client.aio import AsyncCollectionEvaluation, AsyncEvaluation
 from rag_pg.evaluation.client.collection import CollectionEvaluation
 from rag_pg.evaluation.client.runs import Evaluation
-
-__all__ = ["AsyncCollectionEvaluation", "AsyncEvaluation", "CollectionEvaluation", "Evaluation"]

@@ -3,5 +3,3 @@
 from rag_pg.evaluation.files.cells import FIELDS
 from rag_pg.evaluation.files.exporting import export_run, export_set
 from rag_pg.evaluation.files.importing import import_set, put_queries
-
-__all__ = ["FIELDS", "export_run", "export_set", "import_set", "put_queries"]

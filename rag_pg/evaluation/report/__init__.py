@@ -2,5 +2,3 @@
 
 from rag_pg.evaluation.report.content import ReportedQuery
 from rag_pg.evaluation.report.runs import Report, report_runs
-
-__all__ = ["Report", "ReportedQuery", "report_runs"]

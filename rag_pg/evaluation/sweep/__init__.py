@@ -17,21 +17,3 @@ from rag_pg.evaluation.sweep.measure import (
     measure_candidates,
 )
 from rag_pg.evaluation.sweep.techniques import Facilities, list_techniques
-
-__all__ = [
-    "MODES",
-    "Comparing",
-    "Corpus",
-    "Facilities",
-    "Measure",
-    "compare_measured",
-    "estimate_sweep",
-    "find_equal",
-    "list_techniques",
-    "make_candidates",
-    "measure_candidates",
-    "read_options",
-    "read_vary",
-    "settings_key",
-    "settings_of",
-]

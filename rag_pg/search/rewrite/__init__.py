@@ -10,21 +10,3 @@ from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, local_time, rewrite_question
 from rag_pg.search.rewrite.rewritten import Rewritten, Variant, read_history
 from rag_pg.search.rewrite.route import choose_route
-
-__all__ = [
-    "EXPANSIONS",
-    "MOST_VALUES",
-    "REWRITES",
-    "Field",
-    "Metadata",
-    "Rewritten",
-    "Variant",
-    "check_rewrites",
-    "choose_route",
-    "combine",
-    "find_period",
-    "local_time",
-    "read_history",
-    "rewrite_question",
-    "test_in_words",
-]

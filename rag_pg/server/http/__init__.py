@@ -3,5 +3,3 @@
 from rag_pg.server.http.app import make_app
 from rag_pg.server.http.connection import Connection
 from rag_pg.server.http.service import ServiceOptions
-
-__all__ = ["Connection", "ServiceOptions", "make_app"]

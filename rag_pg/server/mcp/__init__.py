@@ -17,16 +17,3 @@ from rag_pg.server.mcp.server import (
     RagServer,
     make_server,
 )
-
-__all__ = [
-    "LOCAL",
-    "KeyVerifier",
-    "RagServer",
-    "check_names",
-    "http_app",
-    "is_local",
-    "listening",
-    "make_server",
-    "parse_address",
-    "read_keys",
-]
