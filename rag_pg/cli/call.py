@@ -12,23 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.console import (
-    Column,
-    Dsn,
-    as_json,
-    command,
-    is_terminal,
-    listing,
-    note,
-    open_database,
-    parsed_pairs,
-    plain,
-    print_fields,
-    shortened,
-    write,
-    write_filled,
-    write_message,
-)
+from rag_pg import console
+from rag_pg.console import Column, Dsn, command
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -77,11 +62,11 @@ def call(
 ) -> None:
     """Call a public SQL function: its result as a table, or as JSON."""
     if help_ and function is None:
-        write(context.get_help(), end="")
+        console.write(context.get_help(), end="")
         return
     if function is not None and find is not None:
         raise InvalidInput("a function was named and --find given; use one of both")
-    with open_database(dsn) as database:
+    with console.open_database(dsn) as database:
         if function is None:
             _list(database, find)
             return
@@ -99,21 +84,21 @@ def call_function(
     Raises: InvalidInput, and what the function does."""
     found = find_function(database, name)
     given = dict(_values(database, found, arguments))
-    return found, database.call_by_texts(found, given, note)
+    return found, database.call_by_texts(found, given, console.note)
 
 
 def _list(database: Database, about: str | None) -> None:
     found = database.help(about)
-    if as_json.get() or not is_terminal(sys.stdout):
-        listing(found, ("topic", "function", "purpose", "example"), empty="")
+    if console.as_json.get() or not console.is_terminal(sys.stdout):
+        console.listing(found, ("topic", "function", "purpose", "example"), empty="")
         return
     columns = (Column("function", value=_short), Column("purpose", shrinks=True))
     topics = dict.fromkeys(row["topic"] for row in found) if about is None else [None]
     for number, topic in enumerate(topics):
         if topic is not None:
-            write("\n" * bool(number), (topic, "bold"))
-        listing([row for row in found if topic in (None, row["topic"])], columns)
-    write_message("one of them: rag-pg call FUNCTION --help")
+            console.write("\n" * bool(number), (topic, "bold"))
+        console.listing([row for row in found if topic in (None, row["topic"])], columns)
+    console.write_message("one of them: rag-pg call FUNCTION --help")
 
 
 def _short(row: Mapping[str, Any]) -> str:
@@ -221,7 +206,7 @@ def _braces(items: Any) -> str:
 
 def _object(text: str) -> str:
     """Return kind=contract as {"kind": "contract"}; anything else as it is."""
-    return json.dumps(parsed_pairs(text)) if re.match(r"[\w.-]+=", text) else text
+    return json.dumps(console.parsed_pairs(text)) if re.match(r"[\w.-]+=", text) else text
 
 
 def _example(argument: FunctionArgument) -> str:
@@ -242,24 +227,26 @@ def _print(function: FunctionInfo, rows: Sequence[Mapping[str, Any]]) -> None:
     ):
         rows = [row[function.name] for row in rows]
     if function.result == "void" or (function.kind == "p" and not rows):
-        write_message("done")
-    elif as_json.get() or not is_terminal(sys.stdout) or not rows:
-        listing(rows)
+        console.write_message("done")
+    elif console.as_json.get() or not console.is_terminal(sys.stdout) or not rows:
+        console.listing(rows)
     elif len(rows) > 1:
-        listing(rows, [Column(name, _cell) for name in rows[0]])
+        console.listing(rows, [Column(name, _cell) for name in rows[0]])
     elif len(rows[0]) > 1:
-        print_fields({name: _shown(value) for name, value in rows[0].items()})
+        console.print_fields({name: _shown(value) for name, value in rows[0].items()})
     else:
         (value,) = rows[0].values()
-        write(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+        console.write(
+            value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+        )
 
 
 def _cell(value: Any) -> str:
-    return shortened(_shown(value), LONGEST_CELL)
+    return console.shortened(_shown(value), LONGEST_CELL)
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else plain(value)
+    return f"{value:.6g}" if isinstance(value, float) else console.plain(value)
 
 
 def describe(database: Database, function: FunctionInfo) -> None:
@@ -270,8 +257,8 @@ def describe(database: Database, function: FunctionInfo) -> None:
         if _short(row) == function.name
     ]
     example = listed[0]["example"] if listed else None
-    if as_json.get():
-        listing([{
+    if console.as_json.get():
+        console.listing([{
             "function": function.name, "comment": function.comment, "example": example,
             "arguments": [
                 {"name": one.name, "type": one.type, "default": one.default}
@@ -282,23 +269,25 @@ def describe(database: Database, function: FunctionInfo) -> None:
         return
     needed = [f"{one.name}=…" for one in function.arguments if one.default is None]
     more = ["[NAME=VALUE]…"] if len(needed) < len(function.arguments) else []
-    write_filled(" ".join([f"rag-pg call {function.name}", *needed, *more]), style="bold")
-    write()
+    console.write_filled(" ".join([f"rag-pg call {function.name}", *needed, *more]), style="bold")
+    console.write()
     for line in _unfilled(function.comment.partition("\nCircle: ")[0]):
-        write_filled(line, indent=0)
+        console.write_filled(line, indent=0)
     if function.arguments:
-        write("\n", ("arguments", "bold"))
+        console.write("\n", ("arguments", "bold"))
     longest = max((len(one.name) for one in function.arguments), default=0)
     for one in function.arguments:
         default = "" if one.default is None else f", default {_literal(one.default)}"
-        write_filled(f"{one.type}{default}", f"  {one.name:{longest}}  ", indent=longest + 4)
+        console.write_filled(
+            f"{one.type}{default}", f"  {one.name:{longest}}  ", indent=longest + 4
+        )
     if function.result not in (None, "void"):
-        write("\n", ("result", "bold"))
-        write_filled(str(function.result), "  ", indent=4)
+        console.write("\n", ("result", "bold"))
+        console.write_filled(str(function.result), "  ", indent=4)
     if example:
-        write("\n", ("in SQL", "bold"))
+        console.write("\n", ("in SQL", "bold"))
         for line in example.splitlines():
-            write(f"  {line}")
+            console.write(f"  {line}")
 
 
 def _literal(default: str) -> str:

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
-from rag_pg.console import (
-    as_json,
-    command,
-    count_of,
-    open_collection,
-    print_adopted,
-    write,
-    write_json,
-    write_message,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import command, count_of
 
 if TYPE_CHECKING:
     from rag_pg.client import Rag
@@ -63,10 +54,10 @@ def adopt(
     The table is only read.
     """
     report = rag.adopt(table, into, layout=layout, **options)
-    if as_json.get():
-        write_json(report)
+    if console.as_json.get():
+        console.write_json(report)
     else:
-        print_adopted(report)
+        console.print_adopted(report)
 
 
 @command
@@ -104,15 +95,15 @@ def import_(
 
 def _print_transfer(report: Transfer, done: str) -> None:
     for note in report.notes:
-        write_message(note)
-    if as_json.get():
-        write_json(report)
+        console.write_message(note)
+    if console.as_json.get():
+        console.write_json(report)
         return
     counts = f"{count_of(report.documents, 'document')}, {count_of(report.chunks, 'chunk')}"
     for kind in ("version", "original"):
         if number := getattr(report, f"{kind}s"):
             counts += f", {count_of(number, kind)}"
-    write(f"{done} collection {report.collection}: {counts}")
+    console.write(f"{done} collection {report.collection}: {counts}")
 
 
 @command
@@ -122,9 +113,9 @@ def drop(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove a collection and everything in it."""
-    stats = open_collection(rag, collection).stats()
+    stats = console.open_collection(rag, collection).stats()
     if not yes:
         what = f"{count_of(stats.documents, 'document')}"
         typer.confirm(f"Remove collection {collection} with {what}?", abort=True, err=True)
     rag.drop_collection(collection)
-    write_result(f"collection {collection} is gone", dropped=collection)
+    console.write_result(f"collection {collection} is gone", dropped=collection)

@@ -8,17 +8,8 @@ from typing import Annotated
 
 import typer
 
-from rag_pg.console import (
-    Dsn,
-    Schema,
-    as_json,
-    command,
-    embedded_server,
-    make_client,
-    silence,
-    write,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import Dsn, Schema, command
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -36,19 +27,19 @@ def db_upgrade(
     """Install or upgrade the schema."""
     from rag_pg.db import schema as of_rag
 
-    with silence():
-        rag = make_client(dsn, schema)
+    with console.silence():
+        rag = console.make_client(dsn, schema)
         if plan:
-            lines = of_rag.plan(rag.dsn or embedded_server().start(), rag.schema)
+            lines = of_rag.plan(rag.dsn or console.embedded_server().start(), rag.schema)
         else:
             revision = rag.upgrade()
     if plan:
         for line in lines:
-            write_result(line, step=line)
-        if not lines and not as_json.get():
-            write("nothing to do")
+            console.write_result(line, step=line)
+        if not lines and not console.as_json.get():
+            console.write("nothing to do")
         return
-    write_result(f"schema {rag.schema} is at revision {revision}", revision=revision)
+    console.write_result(f"schema {rag.schema} is at revision {revision}", revision=revision)
 
 
 @command
@@ -56,9 +47,9 @@ def scale_out(schema: Schema = None, dsn: Dsn = None) -> None:
     """Hand the schema to Citus, whole to one of its nodes."""
     from rag_pg.db import schema as of_rag
 
-    rag = make_client(dsn, schema)
-    node = of_rag.scale_out(rag.dsn or embedded_server().start(), rag.schema)
-    write_result(f"schema {rag.schema} lies on {node}", node=node)
+    rag = console.make_client(dsn, schema)
+    node = of_rag.scale_out(rag.dsn or console.embedded_server().start(), rag.schema)
+    console.write_result(f"schema {rag.schema} lies on {node}", node=node)
 
 
 @db.command("check")
@@ -74,22 +65,24 @@ def db_check(
     """Compare the database with this program; exit 1 when they differ."""
     from rag_pg.db import schema as of_rag
 
-    rag = make_client(dsn, schema)
-    problems = of_rag.check(rag.dsn or embedded_server().start(), rag.schema, tenants=tenants)
+    rag = console.make_client(dsn, schema)
+    problems = of_rag.check(
+        rag.dsn or console.embedded_server().start(), rag.schema, tenants=tenants
+    )
     for problem in problems:
-        write_result(problem, problem=problem)
+        console.write_result(problem, problem=problem)
     if problems:
         raise SystemExit(1)
-    if not as_json.get():
-        write(f"schema {rag.schema} is as this program installs it")
+    if not console.as_json.get():
+        console.write(f"schema {rag.schema} is as this program installs it")
 
 
 @db.command("stop")
 @command
 def db_stop() -> None:
     """Stop the embedded server."""
-    stopped = embedded_server().stop()
-    write_result("stopped" if stopped else "it was not running", stopped=stopped)
+    stopped = console.embedded_server().stop()
+    console.write_result("stopped" if stopped else "it was not running", stopped=stopped)
 
 
 @db.command("url")
@@ -97,12 +90,12 @@ def db_stop() -> None:
 def db_url(dsn: Dsn = None) -> None:
     """Print the connection string; the embedded server is started for it, with the schema, and
     runs until `rag-pg db stop`."""
-    with silence():
-        rag = make_client(dsn)
+    with console.silence():
+        rag = console.make_client(dsn)
         if rag.dsn is None:
             with rag:  # which brings the schema up to date
                 pass
-    write_result(str(rag.dsn), dsn=rag.dsn)
+    console.write_result(str(rag.dsn), dsn=rag.dsn)
 
 
 @db.command("psql", context_settings=PASSED_ON)
@@ -139,7 +132,7 @@ def _run(program: str, arguments: Sequence[str], dsn: str | None) -> None:
     where nobody sees it."""
     from rag_pg.db import client_program
 
-    with silence():
-        found = make_client(dsn).dsn or embedded_server().start()
+    with console.silence():
+        found = console.make_client(dsn).dsn or console.embedded_server().start()
     path, conninfo, environment = client_program(program, found)
     os.execve(path, [str(path), f"--dbname={conninfo}", *arguments], os.environ | environment)

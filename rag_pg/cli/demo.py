@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Dsn,
-    failed,
-    open_client,
-    print_answer,
-    print_events,
-    print_hits,
-    show_progress,
-    width,
-    write,
-)
+from rag_pg import console
+from rag_pg.console import Dsn
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
@@ -53,7 +44,7 @@ def demo(
     dsn: Dsn = None,
 ) -> None:
     """See it work: this project's documentation, searched and asked."""
-    with open_client(dsn) as rag:
+    with console.open_client(dsn) as rag:
         run_demo(rag, keep=keep, llm=llm or _local_model())
 
 
@@ -74,27 +65,27 @@ def run_demo(rag: Rag, *, keep: bool, llm: str | None = None) -> None:
     if llm is not None:
         _ask_model(docs, llm)
     _show_sql(rag, docs)
-    write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
+    console.write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
     if not keep:
         rag.drop_collection(NAME)
 
 
 def _title(text: str) -> None:
-    write()
-    write((text, "bold"), f" {'─' * max(0, width() - len(text) - 1)}")
+    console.write()
+    console.write((text, "bold"), f" {'─' * max(0, console.width() - len(text) - 1)}")
 
 
 def _ingest(docs: Collection) -> None:
     _title("1. Ingest this project's README and docs/")
-    with show_progress() as progress:
+    with console.show_progress() as progress:
         report = docs.add(*_pages(), progress=progress)
     stats = docs.stats()
-    write(
+    console.write(
         f"{report.added} documents embedded now, {report.unchanged} unchanged: "
         f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
     )
     for failure in report.failures:
-        failed(str(failure))
+        console.failed(str(failure))
 
 
 def _pages() -> Iterator[dict[str, str]]:
@@ -116,16 +107,16 @@ def _pages() -> Iterator[dict[str, str]]:
 def _search(docs: Collection) -> None:
     for number, (query, why) in enumerate(SEARCHES, 2):
         _title(f"{number}. Search: {query}")
-        write((why, "dim"))
+        console.write((why, "dim"))
         for leg, weights in LEGS.items():
-            write("\n", (leg, "green"))
+            console.write("\n", (leg, "green"))
             vector_weight, keyword_weight = weights
             hits = docs.search(
                 query, limit=2, vector_weight=vector_weight, keyword_weight=keyword_weight
             )
-            print_hits(hits)
+            console.print_hits(hits)
             if not hits:
-                write("    nothing")
+                console.write("    nothing")
 
 
 def _ask(docs: Collection) -> None:
@@ -137,8 +128,8 @@ def _ask(docs: Collection) -> None:
             answer = docs.ask(question, history=history, llm="extractive")
             for step in answer.steps:
                 if step.kind == "rewrite":
-                    write((f"asked as: {step.detail['question']}", "dim"), "\n")
-            print_answer(answer)
+                    console.write((f"asked as: {step.detail['question']}", "dim"), "\n")
+            console.print_answer(answer)
             history += [
                 {"role": "user", "content": question},
                 {"role": "assistant", "content": answer.text},
@@ -150,9 +141,11 @@ def _ask_model(docs: Collection, llm: str) -> None:
     question = CONVERSATIONS[1][0]
     _title(f"The same of a language model, {llm}: {question}")
     if llm == "local":
-        write(("a toy of 135 million parameters: it shows the machinery, not what is true", "dim"))
+        console.write(
+            ("a toy of 135 million parameters: it shows the machinery, not what is true", "dim")
+        )
     events = docs.stream(question, llm=llm, strategy="single", limit=1)
-    print_events(_begin(events) if llm == "local" else events)
+    console.print_events(_begin(events) if llm == "local" else events)
 
 
 def _begin(events: Iterator[Event]) -> Iterator[Event]:
@@ -189,7 +182,7 @@ FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
         encoding="utf-8",
     )
     psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
-    write(
+    console.write(
         f"""
 SELECT score, uri, heading FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
 SELECT * FROM rag.collection_stats('{NAME}');

@@ -9,28 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rag_pg import console
 from rag_pg.cli.remarks import tell_remarks
 from rag_pg.cli.versions import print_difference, print_text_at, print_versions
-from rag_pg.console import (
-    Column,
-    Filter,
-    Name,
-    as_json,
-    command,
-    count_of,
-    failed,
-    interruptible,
-    listing,
-    open_collection,
-    parsed_filter,
-    parsed_object,
-    parsed_pairs,
-    show_progress,
-    write,
-    write_json,
-    write_message,
-    write_result,
-)
+from rag_pg.console import Column, Filter, Name, command, count_of
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -86,11 +68,13 @@ def add(
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
     shown = """'{"method": "sentence"}'"""
-    cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
+    cut = None if chunking is None else console.parsed_object(chunking, "the chunking", shown)
     keys = _pairs(map_)
-    about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
+    about = {
+        key: value for text in metadata or () for key, value in console.parsed_pairs(text).items()
+    }
     target = rag.collection(collection, model=model, language=language, chunking=cut, preset=preset)
-    with show_progress() as progress, interruptible(rag, collection):
+    with console.show_progress() as progress, console.interruptible(rag, collection):
         report = target.add(
             *_sources(paths, uri),
             wait=wait,
@@ -103,7 +87,7 @@ def add(
         )
     remarks = tell_remarks(report)
     state = "searchable" if wait else "queued"
-    write_result(
+    console.write_result(
         f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
         f"{len(report.failures)} failed",
         collection=collection,
@@ -146,7 +130,9 @@ def sync(
     from rag_pg.ingest import changes
     from rag_pg.locations import without_secrets
 
-    options = {key: value for text in set_ or () for key, value in parsed_pairs(text).items()}
+    options = {
+        key: value for text in set_ or () for key, value in console.parsed_pairs(text).items()
+    }
     is_folder = Path(location).is_dir()
     if watch and not is_folder:
         raise InvalidInput(
@@ -156,9 +142,9 @@ def sync(
     if not (is_folder or "://" in location or "::" in location or Path(location).is_file()):
         raise InvalidInput(f"{without_secrets(location)} is not a folder, an archive or an address")
     broken = False
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     for _ in changes(Path(location)) if is_folder else (None,):
-        with show_progress() as progress, interruptible(rag, collection):
+        with console.show_progress() as progress, console.interruptible(rag, collection):
             report = target.sync(
                 location,
                 progress=progress,
@@ -170,10 +156,10 @@ def sync(
         remarks = tell_remarks(report)
         broken = bool(report.failures)
         would = "would be " if dry_run else ""
-        if dry_run and not as_json.get():
+        if dry_run and not console.as_json.get():
             for uri in report.gone:
-                write(f"{would}deleted: {uri}")
-        write_result(
+                console.write(f"{would}deleted: {uri}")
+        console.write_result(
             f"{count_of(report.changed, 'document')} {would}added or updated, "
             f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
             f"{len(report.failures)} failed",
@@ -197,12 +183,14 @@ def delete(
     collection: Name = "docs",
 ) -> None:
     """Delete documents."""
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     missing = [uri for uri in uris if not target.delete(uri)]
     deleted = len(uris) - len(missing)
-    write_result(f"{count_of(deleted, 'document')} deleted", deleted=deleted, missing=missing)
+    console.write_result(
+        f"{count_of(deleted, 'document')} deleted", deleted=deleted, missing=missing
+    )
     for uri in missing:
-        failed(f"there is no document {uri}")
+        console.failed(f"there is no document {uri}")
     if missing:
         raise SystemExit(1)
 
@@ -225,10 +213,10 @@ def documents(
     descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
 ) -> None:
     """List a collection's documents."""
-    where = parsed_filter(filter)
+    where = console.parsed_filter(filter)
     if prefix is not None and (order_by is not None or descending):
         raise InvalidInput("--prefix lists by uri; leave out --order-by and --descending")
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     if order_by is None and not descending:
         found = list(target.list(filter=where, limit=limit, uri_prefix=prefix))
     else:
@@ -236,7 +224,9 @@ def documents(
         found = target.metadata.select(
             filter=where, order_by=order, descending=descending, limit=limit
         )
-    listing(found, ("uri", "title", "chunks", Column("state", value=_state)), empty="no documents")
+    console.listing(
+        found, ("uri", "title", "chunks", Column("state", value=_state)), empty="no documents"
+    )
 
 
 def _state(document: Document) -> str:
@@ -275,7 +265,7 @@ def show(
     """
     if sum((versions, at is not None, diff is not None, original)) > 1:
         raise InvalidInput("use one of --versions, --at, --diff and --original")
-    opened = open_collection(rag, collection)
+    opened = console.open_collection(rag, collection)
     if original:
         _write_original(opened.original(uri), output)
     elif versions:
@@ -289,18 +279,20 @@ def show(
 
 
 def _print_document(found: Document) -> None:
-    if as_json.get():
-        write_json(found)
+    if console.as_json.get():
+        console.write_json(found)
         return
     state = f"{found.state}: {found.error}" if found.error else found.state
     for name, value in (
         ("title", found.title),
         ("state", f"{state}, {count_of(found.chunks, 'chunk')}"),
     ):
-        write_message((f"{name}: {value}", "dim"))
+        console.write_message((f"{name}: {value}", "dim"))
     for key, value in found.metadata.items():
-        write_message((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
-    write(found.content or "")
+        console.write_message(
+            (f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim")
+        )
+    console.write(found.content or "")
 
 
 def _write_original(original: Original, output: Path | None) -> None:
@@ -312,7 +304,7 @@ def _write_original(original: Original, output: Path | None) -> None:
     if output is None and path.exists():
         raise InvalidInput(f"{path} is there already; name another file with -o")
     path.write_bytes(original.data)
-    write_message((f"{path}: {original.size} bytes, sha256 {original.sha256}", "dim"))
+    console.write_message((f"{path}: {original.size} bytes, sha256 {original.sha256}", "dim"))
 
 
 def _pairs(text: str | None) -> dict[str, str]:

@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Column,
-    as_json,
-    command,
-    count_of,
-    listing,
-    open_collection,
-    parsed_object,
-    write,
-    write_filled,
-    write_message,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Column, command, count_of
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -72,7 +60,7 @@ def enrich(
     """
     if sum(one is not None for one in (rules, fields, contexts)) > 1:
         raise InvalidInput("use one of --rules, --fields and --contexts at a time")
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     wanted = None if rules is None else parsed_rules(rules)
     if dry_run:
         print_previews(target.enrichment.preview_rules(wanted, documents=documents))
@@ -92,7 +80,7 @@ def enrich(
         print_enrichment(target.enrichment.list())
         return
     done = f"{count_of(count, 'document')} {'done' if wait else 'queued'}"
-    write_result(
+    console.write_result(
         done if count else "it is set like this already", collection=collection, documents=count
     )
 
@@ -100,17 +88,17 @@ def enrich(
 def confirm_cost(estimate: EnrichmentEstimate, yes: bool) -> None:
     """Say what it will cost, on stderr, and ask whether to begin."""
     price = "at a price that is not known" if estimate.cost is None else f"${estimate.cost:.2f}"
-    write_message(
+    console.write_message(
         f"{estimate.model}: {count_of(estimate.calls, 'call')}, about"
         f" {estimate.prompt_tokens:,} tokens to read and {estimate.answer_tokens:,} to write,"
         f" {price}"
     )
     if estimate.repeated_tokens:
-        write_message(
+        console.write_message(
             f"{estimate.repeated_tokens:,} of them repeat a document, which costs less where the"
             " provider caches prompts"
         )
-    write_message("documents that are put later cost as well; rag.set_budget bounds it")
+    console.write_message("documents that are put later cost as well; rag.set_budget bounds it")
     if not yes:
         typer.confirm("Begin?", abort=True, err=True)
 
@@ -126,7 +114,7 @@ def parsed_fields(text: str) -> Mapping[str, Any]:
     """Read fields: a JSON object, or the file that holds one. Raises: InvalidInput."""
     if not text.lstrip().startswith(("{", "[")):
         text = text_of_file(text, "the fields")
-    return parsed_object(text, "the fields", """'{"author": {"type": "text"}}'""")
+    return console.parsed_object(text, "the fields", """'{"author": {"type": "text"}}'""")
 
 
 def parsed_rules(text: str) -> Sequence[Mapping[str, Any]]:
@@ -144,18 +132,18 @@ def parsed_rules(text: str) -> Sequence[Mapping[str, Any]]:
 
 
 def print_enrichment(found: Sequence[Enrichment]) -> None:
-    if as_json.get() or not found:
-        listing(found, empty="nothing is set; see rag-pg enrich --help")
+    if console.as_json.get() or not found:
+        console.listing(found, empty="nothing is set; see rag-pg enrich --help")
         return
     for one in found:
         state = "queueing" if one.queueing else "in step" if not one.waiting else "working"
         failed = f", {count_of(one.failed, 'job')} failed" if one.failed else ""
-        write(
+        console.write(
             f"{one.kind} version {one.version}: {state},"
             f" {count_of(one.waiting, 'job')} waiting{failed}"
         )
         for item in one.settings if isinstance(one.settings, list) else [one.settings]:
-            write_filled(json.dumps(item, ensure_ascii=False), "  ")
+            console.write_filled(json.dumps(item, ensure_ascii=False), "  ")
 
 
 def print_previews(found: Sequence[RulePreview]) -> None:
@@ -168,9 +156,11 @@ def print_previews(found: Sequence[RulePreview]) -> None:
         Column("overridden", optional=True),
         Column("examples", value=_examples),
     )
-    listing(found, columns)
-    if found and not as_json.get():
-        write_message(f"of {count_of(found[0].of_documents, 'document')}; nothing was stored")
+    console.listing(found, columns)
+    if found and not console.as_json.get():
+        console.write_message(
+            f"of {count_of(found[0].of_documents, 'document')}; nothing was stored"
+        )
 
 
 def _examples(rule: RulePreview) -> str:

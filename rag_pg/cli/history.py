@@ -7,23 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Filter,
-    as_json,
-    command,
-    count_of,
-    is_terminal,
-    listing,
-    local_time,
-    note,
-    open_collection,
-    parsed_filter,
-    write,
-    write_filled,
-    write_json,
-    write_message,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Filter, command, count_of
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,12 +25,12 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; a pipe needs it.")] = False,
 ) -> None:
     """Remove documents from every table and log, with a receipt."""
-    where = parsed_filter(filter)
+    where = console.parsed_filter(filter)
     if (uri is None) == (where is None):
         raise InvalidInput("name one document by its uri, or several by --filter")
-    opened = open_collection(rag, collection)
+    opened = console.open_collection(rag, collection)
     if not yes:
-        if not is_terminal(sys.stdin):
+        if not console.is_terminal(sys.stdin):
             raise InvalidInput(
                 "an erasure cannot be undone, and nobody can be asked here; pass --yes"
             )
@@ -56,21 +41,23 @@ def erase(
 
 
 def _print_receipt(receipt: Erasure) -> None:
-    if as_json.get():
-        write_json(receipt)
+    if console.as_json.get():
+        console.write_json(receipt)
         return
     head = f"erasure {receipt.erasure_id} of {receipt.collection}"
-    write_filled(f"{head}, by {receipt.erased_by}, {local_time(receipt.erased_at)}", style="bold")
+    console.write_filled(
+        f"{head}, by {receipt.erased_by}, {console.local_time(receipt.erased_at)}", style="bold"
+    )
     for digest in receipt.document_hashes:
-        write(f"uri SHA-256 {digest}")
+        console.write(f"uri SHA-256 {digest}")
     rows = [{"table": table, "removed": count} for table, count in receipt.removed.items()]
-    listing(rows)
+    console.listing(rows)
     if not any(receipt.removed.get(table) for table in ("documents", "document_versions")):
-        note(
+        console.note(
             "no document and no version was removed; where that is unexpected, look for the uri:"
             f" rag-pg documents -c {receipt.collection}"
         )
-    write_message(
+    console.write_message(
         "not touched: what the text was read from, backups, the write-ahead log; removed rows stay"
         " on disk until VACUUM"
     )

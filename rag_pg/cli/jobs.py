@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Column,
-    as_json,
-    command,
-    count_of,
-    duration_of,
-    is_terminal,
-    listing,
-    print_fields,
-    size_of,
-    table_lines,
-    width,
-    write_findings,
-    write_json,
-    write_message,
-)
+from rag_pg import console
+from rag_pg.console import Column, command, count_of
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,13 +36,13 @@ def status(
         raise InvalidInput(f"interval {interval:g} is out of range; use more than 0 seconds")
     if not watch:
         _show(rag)
-        if not as_json.get():
+        if not console.as_json.get():
             _report_the_rest(rag)
         return
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    if as_json.get() or not is_terminal(sys.stdout):
+    if console.as_json.get() or not console.is_terminal(sys.stdout):
         _show(rag)
         while not stop.wait(interval):
             _show(rag)
@@ -74,19 +60,21 @@ def doctor(
 ) -> None:
     """Health: what is wrong and what to do; exit 1 when a check fails."""
     findings = rag.admin.doctor()
-    write_findings(findings)
+    console.write_findings(findings)
     if any(finding.status == "fail" for finding in findings):
         raise SystemExit(1)
 
 
 def _show(rag: Rag) -> None:
     stats = rag.admin.stats()
-    if as_json.get():
+    if console.as_json.get():
         settings = {info.name: asdict(info) for info in rag.collections()}
         for one in stats:
-            write_json(settings.get(one.collection, {}) | asdict(one))
+            console.write_json(settings.get(one.collection, {}) | asdict(one))
     else:
-        listing(stats, STATUS, empty="no collections yet; add documents with: rag-pg add PATH")
+        console.listing(
+            stats, STATUS, empty="no collections yet; add documents with: rag-pg add PATH"
+        )
 
 
 def _report_the_rest(rag: Rag) -> None:
@@ -94,7 +82,9 @@ def _report_the_rest(rag: Rag) -> None:
     colours = {"warn": "yellow", "fail": "red"}
     for line in rag.admin.status(["release", "worker", "finding"]):
         name = "" if line.name is None else f" {line.name}"
-        write_message((f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}")
+        console.write_message(
+            (f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}"
+        )
 
 
 def _done_in(row: CollectionStats) -> str | float | None:
@@ -109,12 +99,12 @@ STATUS = [
     Column("embedded"),
     Column("pending", optional=True),
     Column("failed", optional=True),
-    Column("size", size_of, value="bytes"),
-    Column("lag", duration_of, optional=True),
+    Column("size", console.size_of, value="bytes"),
+    Column("lag", console.duration_of, optional=True),
     Column("per s", "{:.1f}".format, optional=True, value="rate"),
     Column(
         "done in",
-        lambda eta: eta if isinstance(eta, str) else duration_of(eta),
+        lambda eta: eta if isinstance(eta, str) else console.duration_of(eta),
         optional=True,
         value=_done_in,
     ),
@@ -127,7 +117,7 @@ def _live(rag: Rag) -> Text:
 
     stats = rag.admin.stats()
     rows = [[column.of(row) for column in STATUS] for row in stats]
-    lines = table_lines(STATUS, rows, width())
+    lines = console.table_lines(STATUS, rows, console.width())
     plain = ("".join(part if isinstance(part, str) else part[0] for part in line) for line in lines)
     return Text("\n".join(plain))
 
@@ -157,15 +147,15 @@ def jobs(
         raise InvalidInput("--error, --uri and --kind choose what to retry; add --retry")
     if explain is not None:
         job = rag.jobs.explain(explain)
-        if as_json.get():
-            write_json(job)
+        if console.as_json.get():
+            console.write_json(job)
         else:
-            print_fields(job)
+            console.print_fields(job)
         return
     if retry:
         count = rag.jobs.retry(collection, error=error, kind=kind, uri=uri)
-        write_message(f"{count_of(count, 'job')} queued again")
-    listing(
+        console.write_message(f"{count_of(count, 'job')} queued again")
+    console.listing(
         rag.jobs.list(collection, state=state, limit=limit),
         (
             Column("job", value="job_id"),

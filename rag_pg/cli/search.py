@@ -7,26 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 import typer
 
-from rag_pg.console import (
-    MARKS,
-    Filter,
-    History,
-    Name,
-    SearchFlags,
-    as_json,
-    command,
-    is_terminal,
-    listing,
-    note,
-    open_collection,
-    parsed_filter,
-    parsed_history,
-    passage_width,
-    print_answer,
-    print_events,
-    print_hits,
-    write_json,
-)
+from rag_pg import console
+from rag_pg.console import MARKS, Filter, History, Name, SearchFlags, command
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Ranking, without_none
 
@@ -104,26 +86,30 @@ def search(
         **without_none(options),
         "limit": limit,
         "offset": offset,
-        "filter": parsed_filter(filter),
+        "filter": console.parsed_filter(filter),
         "rewrite": options["rewrite"] or [],
-        "history": parsed_history(history),
+        "history": console.parsed_history(history),
     }
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     hits = target.search(query, **cast(Any, wanted))
     passages: list[str] = []
-    if hits and not as_json.get() and is_terminal(sys.stdout):
+    if hits and not console.as_json.get() and console.is_terminal(sys.stdout):
         start, stop = MARKS
         passages = target.chunks.snippets(
-            hits.question, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
+            hits.question,
+            hits,
+            max_length=console.passage_width(),
+            start_mark=start,
+            stop_mark=stop,
         )
     if hits.question.strip() != query.strip():
-        note(f"searched for: {hits.question}")
+        console.note(f"searched for: {hits.question}")
     for remark in hits.notes:
-        note(remark)
+        console.note(remark)
     if passages:
-        print_hits(hits, first=offset + 1, passages=passages)
+        console.print_hits(hits, first=offset + 1, passages=passages)
     else:
-        listing(hits, ("score", "uri", "heading", "content"))
+        console.listing(hits, ("score", "uri", "heading", "content"))
 
 
 @command
@@ -156,16 +142,16 @@ def ask(
     wanted: AskOptions = {
         **options,  # type: ignore[typeddict-item]
         "limit": limit,
-        "filter": parsed_filter(filter),
+        "filter": console.parsed_filter(filter),
         "strategy": import_strategy(strategy),
         "rewrite": options["rewrite"] or [],
-        "history": parsed_history(history),
+        "history": console.parsed_history(history),
         "tools": tool or [],
     }
-    target = open_collection(rag, collection)
-    if as_json.get():
-        write_json(target.ask(question, **wanted))
-    elif is_terminal(sys.stdout):
-        print_events(target.stream(question, **wanted))
+    target = console.open_collection(rag, collection)
+    if console.as_json.get():
+        console.write_json(target.ask(question, **wanted))
+    elif console.is_terminal(sys.stdout):
+        console.print_events(target.stream(question, **wanted))
     else:
-        print_answer(target.ask(question, **wanted))
+        console.print_answer(target.ask(question, **wanted))

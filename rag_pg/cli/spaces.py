@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    as_json,
-    command,
-    count_of,
-    open_collection,
-    parsed_object,
-    show_progress,
-    write,
-    write_json,
-    write_message,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, command, count_of
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -38,20 +27,20 @@ def reembed(
     """Build another model's vectors while searches go on."""
     if activate and not wait:
         raise InvalidInput("--activate needs a complete space: leave out --no-wait")
-    target = open_collection(rag, collection)
-    with show_progress() as progress:
+    target = console.open_collection(rag, collection)
+    with console.show_progress() as progress:
         space = target.spaces.create(model, wait=wait, activate=activate, progress=progress)
-    if as_json.get():
-        write_json(space)
+    if console.as_json.get():
+        console.write_json(space)
         return
-    write(
+    console.write(
         f"space {space.space_id} ({space.model}) is {space.state}: "
         f"{space.embedded} of {count_of(space.chunks, 'chunk')} embedded",
     )
     if not wait:
-        write_message("workers embed it; see: rag-pg call list_spaces")
+        console.write_message("workers embed it; see: rag-pg call list_spaces")
     elif not activate:
-        write_message(
+        console.write_message(
             f"compare it, then: rag-pg call activate_space space_id={space.space_id}",
         )
 
@@ -68,13 +57,13 @@ def rechunk(
 
     They stay searchable meanwhile, and unchanged chunks keep their vectors.
     """
-    settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
-    with show_progress() as progress:
-        count = open_collection(rag, collection).rechunk(
+    settings = console.parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
+    with console.show_progress() as progress:
+        count = console.open_collection(rag, collection).rechunk(
             settings, wait=wait, progress=progress, force=force
         )
     state = "cut anew" if wait else "queued"
     message = (
         f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
     )
-    write_result(message, collection=collection, documents=count)
+    console.write_result(message, collection=collection, documents=count)

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rag_pg.console import (
-    Column,
-    as_json,
-    listing,
-    local_time,
-    parsed_moment,
-    write,
-    write_json,
-    write_message,
-)
+from rag_pg import console
+from rag_pg.console import Column
 from rag_pg.errors import NotFound
 
 if TYPE_CHECKING:
@@ -29,13 +21,13 @@ def print_versions(opened: Collection, uri: str) -> None:
     found = opened.versions.list(uri)
     if not found:
         opened.get(uri)  # says that there is none
-    listing(
+    console.listing(
         found,
         (
             "version",
             "state",
-            Column("from", local_time, optional=True, value="valid_from"),
-            Column("until", local_time, optional=True, value="valid_until"),
+            Column("from", console.local_time, optional=True, value="valid_from"),
+            Column("until", console.local_time, optional=True, value="valid_until"),
             "characters",
             Column("title", optional=True),
         ),
@@ -44,32 +36,32 @@ def print_versions(opened: Collection, uri: str) -> None:
 
 def print_text_at(opened: Collection, uri: str, at: str) -> None:
     """Print what a document said at a time. Raises: NotFound, InvalidInput."""
-    moment = parsed_moment(at)
+    moment = console.parsed_moment(at)
     text = opened.versions.at(uri, moment)
     if text is None:
         raise NotFound(
-            f"what {uri} said at {local_time(moment)} is not kept; rag-pg show {uri} -c"
+            f"what {uri} said at {console.local_time(moment)} is not kept; rag-pg show {uri} -c"
             f" {opened.name} --versions lists what is"
         )
-    if as_json.get():
-        write_json(text)
+    if console.as_json.get():
+        console.write_json(text)
         return
-    since = "" if text.valid_from is None else f" from {local_time(text.valid_from)}"
-    until = "" if text.valid_until is None else f" until {local_time(text.valid_until)}"
-    write_message((f"version {text.version}{since}{until}", "dim"))
-    write(text.content)
+    since = "" if text.valid_from is None else f" from {console.local_time(text.valid_from)}"
+    until = "" if text.valid_until is None else f" until {console.local_time(text.valid_until)}"
+    console.write_message((f"version {text.version}{since}{until}", "dim"))
+    console.write(text.content)
 
 
 def print_difference(uri: str, numbers: tuple[int, int], lines: Sequence[LineChange]) -> None:
     """Print a difference in the unified form."""
-    if as_json.get():
-        listing(lines, empty="")
+    if console.as_json.get():
+        console.listing(lines, empty="")
         return
     if not lines:
-        write_message("their texts are equal")
+        console.write_message("their texts are equal")
         return
     for sign, number in zip(("---", "+++"), numbers, strict=True):
-        write((f"{sign} {uri} version {number}", "bold"))
+        console.write((f"{sign} {uri} version {number}", "bold"))
     for hunk in _hunks(lines):
         spans = [
             f"{found[0]},{len(found)}" if found else "0,0"
@@ -78,10 +70,10 @@ def print_difference(uri: str, numbers: tuple[int, int], lines: Sequence[LineCha
                 [line.new_line for line in hunk if line.new_line is not None],
             )
         ]
-        write((f"@@ -{spans[0]} +{spans[1]} @@", "dim"))
+        console.write((f"@@ -{spans[0]} +{spans[1]} @@", "dim"))
         for line in hunk:
             sign = " " if line.change == "=" else line.change
-            write((f"{sign}{line.line}", _STYLES[line.change]))
+            console.write((f"{sign}{line.line}", _STYLES[line.change]))
 
 
 def _hunks(lines: Sequence[LineChange]) -> Iterator[list[LineChange]]:

@@ -94,7 +94,6 @@ class Functions(Statements):
         reads: bool = False,
     ) -> list[dict[str, Any]]:
         """Run a statement that may give no rows; what it says meanwhile goes to `tell`."""
-
         checked = {name: plain_argument(name, value, "") for name, value in values.items()}
 
         def hear(diagnostic: Diagnostic) -> None:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    as_json,
-    command,
-    is_terminal,
-    listing,
-    open_collection,
-    write_filled,
-    write_findings,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, command
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -55,10 +47,10 @@ def audit(
             max_tokens=max_tokens or 256,
         )  # fmt: skip
     else:
-        found = open_collection(rag, collection or "").evaluation.audit(
+        found = console.open_collection(rag, collection or "").evaluation.audit(
             set_name, sample_size=sample, max_tokens=max_tokens
         )
-    write_findings(found)
+    console.write_findings(found)
     if any(one.status == "fail" for one in found):
         raise SystemExit(1)
 
@@ -69,19 +61,21 @@ def advise(
     collection: Chosen,
 ) -> None:
     """Which language, model, chunking, weights and index suit, and why."""
-    given = open_collection(rag, collection).evaluation.advise()
+    given = console.open_collection(rag, collection).evaluation.advise()
     write_advice(given)
 
 
 def write_advice(given: Sequence[Advice]) -> None:
     """Write advice: for people the settings, with the reasons below."""
-    if as_json.get() or not is_terminal(sys.stdout):
-        listing(given, ("topic", "current", "advised", "reason", "evidence", "command"), empty="")
+    if console.as_json.get() or not console.is_terminal(sys.stdout):
+        console.listing(
+            given, ("topic", "current", "advised", "reason", "evidence", "command"), empty=""
+        )
         return
     for one in given:
         change = one.advised is not None and one.advised != one.current
         shown = f"{one.current} → {one.advised}" if change else one.current or ""
         head = ("→     ", "yellow") if change else "      "
-        write_filled(f"{one.topic}: {shown}", head, indent=6)
+        console.write_filled(f"{one.topic}: {shown}", head, indent=6)
         for text in filter(None, (one.reason, one.evidence, one.command)):
-            write_filled(text, " " * 6, indent=6)
+            console.write_filled(text, " " * 6, indent=6)

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Column,
-    as_json,
-    command,
-    count_of,
-    failed,
-    is_terminal,
-    note,
-    open_collection,
-    write,
-    write_json,
-    write_message,
-    write_table,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Column, command, count_of
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.cli.arguments import confirm
 from rag_pg.evaluation.cli.runs import show_progress
@@ -74,17 +61,17 @@ def calibrate(
     if sum([questions is not None, set_name is not None, show, drop]) != 1:
         raise InvalidInput("use one of --questions FILE, --set NAME, --show and --drop")
     rejected: Sequence[Rejected] = ()
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     if drop:
         was_there = target.evaluation.drop_calibration()
-        write_message("forgotten" if was_there else f"{collection} was not calibrated")
+        console.write_message("forgotten" if was_there else f"{collection} was not calibrated")
         return
     if questions is not None:
         set_name = f"{collection}-questions"
         report = rag.evaluation.sets.import_file(set_name, questions)
         rejected = report.rejected
         for one in rejected:
-            failed(str(one))
+            console.failed(str(one))
     if set_name is None:
         found = target.evaluation.calibration()
     else:
@@ -108,8 +95,8 @@ def calibrate(
             )
     if found is None:
         raise InvalidInput(f"{collection} is not calibrated: rag-pg calibrate {collection} --set …")
-    if as_json.get():
-        write_json(found)
+    if console.as_json.get():
+        console.write_json(found)
     else:
         print_calibration(found)
     if rejected:
@@ -123,21 +110,23 @@ def print_calibration(found: Calibration) -> None:
     the curves, each with the judging model before it, empty for none.
     """
     if found.stale:
-        note(f"it is not applied, as {found.stale}")
+        console.note(f"it is not applied, as {found.stale}")
     elif found.corpus_changed:
-        note("the documents are not those that it was measured on; it is applied all the same")
+        console.note(
+            "the documents are not those that it was measured on; it is applied all the same"
+        )
     if found.judged is not None and (left := found.judged.figures.get("unjudged_questions")):
-        note(f"{count_of(left, 'question')} could not be judged")
+        console.note(f"{count_of(left, 'question')} could not be judged")
     fits = [found] if found.judged is None else [found, found.judged]
     names = ["" if fit.judge_model is None else fit.judge_model for fit in fits]
-    if not is_terminal(sys.stdout):
+    if not console.is_terminal(sys.stdout):
         for row in LINES:
-            write_table([], [(row.name, *(row.value(fit) for fit in fits))])
+            console.write_table([], [(row.name, *(row.value(fit) for fit in fits))])
         for name, fit in zip(names, fits, strict=True):
-            write_table([], [(name, *row) for row in _curve(fit)])
+            console.write_table([], [(name, *row) for row in _curve(fit)])
         return
     heads = [""] if found.judged is None else ["no model", "judged"]
-    write_table(
+    console.write_table(
         [Column("measured on questions left out"), *(Column(head) for head in heads)],
         [(row.label, *(row.shown(row.value(fit)) for fit in fits)) for row in LINES],
     )
@@ -147,10 +136,10 @@ def print_calibration(found: Calibration) -> None:
             if name
             else "answers by their support; at least: exact bound, 95 %"
         )
-        write("", end="\n")
-        write((title, "bold"))
+        console.write("", end="\n")
+        console.write((title, "bold"))
         columns = ("support from", "answered", "of all", "right", "accuracy", "at least")
-        write_table([Column(column) for column in columns], list(_shown_curve(fit)))
+        console.write_table([Column(column) for column in columns], list(_shown_curve(fit)))
 
 
 @dataclass(frozen=True, slots=True)

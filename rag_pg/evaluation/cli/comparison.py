@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Column,
-    as_json,
-    command,
-    count_of,
-    is_terminal,
-    listing,
-    note,
-    shortened,
-    width,
-    write,
-    write_json,
-    write_message,
-)
+from rag_pg import console
+from rag_pg.console import Column, command, count_of
 from rag_pg.evaluation.cli.arguments import K, RunId, figure, interval
 
 if TYPE_CHECKING:
@@ -59,27 +47,33 @@ def compare(
     for side, run in (("a", a), ("b", b)):
         if run.errors:
             total = count_of(run.queries, "question")
-            note(f"run {side} failed on {run.errors} of {total}: eval show {run.run_id} names them")
+            console.note(
+                f"run {side} failed on {run.errors} of {total}: eval show {run.run_id} names them"
+            )
     if a.corpus_fingerprint != b.corpus_fingerprint:
-        note("the runs are of different documents: run the set again on the same corpus")
+        console.note("the runs are of different documents: run the set again on the same corpus")
     if a.set_fingerprint != b.set_fingerprint:
-        note("questions or judgements were changed between the runs")
-    listing(
+        console.note("questions or judgements were changed between the runs")
+    console.listing(
         rows, COLUMNS, empty="no question has these metrics in both runs",
         run_a=run_a, run_b=run_b, k=k,
     )  # fmt: skip
-    if rows and not as_json.get():
+    if rows and not console.as_json.get():
         _tell_remarks(rows)
     lost = [one for one in changed if one.difference < 0][:queries]
     won = [one for one in reversed(changed) if one.difference > 0][:queries]
     for one in [*lost, *won]:
-        if as_json.get():
-            write_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
+        if console.as_json.get():
+            console.write_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
         else:
             missing = one.missing_b or one.missing_a
             told = f"  ({missing})" if missing else ""
             line = f"{one.difference:+.3f}  {one.query_id}{told}  {one.question or ''}"
-            write(shortened(line, width()) if is_terminal(sys.stdout) else line)
+            console.write(
+                console.shortened(line, console.width())
+                if console.is_terminal(sys.stdout)
+                else line
+            )
 
 
 COLUMNS = (
@@ -99,11 +93,13 @@ def _tell_remarks(rows: Sequence[RunComparison]) -> None:
     for row in rows:
         for run, missing in (("a", row.missing_a), ("b", row.missing_b)):
             if missing and row.category is None:
-                note(f"run {run} has no {row.metric} of {count_of(missing, 'question')}: 0, but"
-                     " left out of seconds, tokens and cost")  # fmt: skip
+                console.note(
+                    f"run {run} has no {row.metric} of {count_of(missing, 'question')}: 0, but"
+                    " left out of seconds, tokens and cost"
+                )
     largest = max(rows, key=lambda r: r.queries)
     if largest.detectable:
-        write_message(
+        console.write_message(
             f"{count_of(largest.queries, 'question')} cannot show a difference below"
             f" {largest.detectable:.3f} of {largest.metric} (80 % power, p < 0.05)"
         )

@@ -10,17 +10,8 @@ from xml.etree import ElementTree
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Column,
-    as_json,
-    command,
-    failed,
-    note,
-    open_collection,
-    write_json,
-    write_table,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Column, command
 from rag_pg.evaluation.cli.arguments import figure, printable
 
 if TYPE_CHECKING:
@@ -39,13 +30,13 @@ def gate(
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file here.")] = None,
 ) -> None:
     """Test a collection, or a run, against the baseline; exit 1 when it is worse than allowed."""
-    tested = open_collection(rag, collection).evaluation.gates.check(run, baseline=baseline)
+    tested = console.open_collection(rag, collection).evaluation.gates.check(run, baseline=baseline)
     rows = [(number, one) for number, results in tested for one in results]
     if junit is not None:
         write_junit(junit, collection, rows)
-    if as_json.get():
+    if console.as_json.get():
         for number, one in rows:
-            write_json({"run": number, **asdict(one)})
+            console.write_json({"run": number, **asdict(one)})
     else:
         _print_results(rows)
     if not all(one.passed for _, one in rows):
@@ -53,7 +44,7 @@ def gate(
 
 
 def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
-    write_table(
+    console.write_table(
         [
             Column("run"),
             Column("category", lambda name: name or "all"),
@@ -74,10 +65,12 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
     for _, one in rows:
         if not one.passed:
             worst = ", ".join(_lost(q) for q in one.worst)
-            failed(f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}")
+            console.failed(
+                f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}"
+            )
     few = [f"{one.category or 'all'} ({one.queries})" for _, one in rows if one.queries < 6]
     if few:
-        note(f"too few questions to fail a gate: {', '.join(few)}")
+        console.note(f"too few questions to fail a gate: {', '.join(few)}")
 
 
 def _lost(question: Mapping[str, Any]) -> str:

@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.console import (
-    Column,
-    as_json,
-    cells,
-    command,
-    count_of,
-    is_terminal,
-    shortened,
-    visible,
-    width,
-    write,
-    write_filled,
-    write_json,
-    write_message,
-    write_table,
-)
+from rag_pg import console
+from rag_pg.console import Column, command, count_of
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.cli.arguments import K, figure
 
@@ -54,15 +40,15 @@ def report(
     Of more than two, the first and the best of the others are shown question by question; the HTML
     file lets the reader choose.
     """
-    if html is not None and as_json.get():
+    if html is not None and console.as_json.get():
         raise InvalidInput("--html and --json were both given; use one")
     made = rag.evaluation.runs.report(run_ids, k=k)
     if html is not None:
         html.write_text(made.html(), encoding="utf-8")
-        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
-    elif as_json.get():
+        console.write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
+    elif console.as_json.get():
         for kind, row in _objects(made, limit):
-            write_json({"kind": kind, **row})
+            console.write_json({"kind": kind, **row})
     else:
         _print(made, limit)
 
@@ -104,14 +90,14 @@ def _print(made: Report, limit: int) -> None:
         [(one.run.run_id, one.run.name, one.run.queries, one.run.errors or None, one.value,
           one.latency_p50, one.latency_p95, one.on_frontier) for one in made.run_rows()],
     )  # fmt: skip
-    if is_terminal(sys.stdout):
+    if console.is_terminal(sys.stdout):
         _write_bars(made, metric)
     columns = [Column("category", lambda name: name or "all"), Column("metric")]
     columns += [Column(f"run {run.run_id}", figure) for run in made.runs]
     rows_of_metrics = [(category or "", *row) for category, *row in made.metric_rows()]
     _write_section("metric", "Metrics", columns, rows_of_metrics)
     shown = made.worst(limit)
-    if is_terminal(sys.stdout):
+    if console.is_terminal(sys.stdout):
         if shown:
             _write_head(f"Questions, the worst first ({metric}; * is relevant)")
         for query in shown:
@@ -122,22 +108,22 @@ def _print(made: Report, limit: int) -> None:
     _write_failures(made)
     judged = len(made.worst(len(made.queries)))
     if len(shown) < judged:
-        write_message(f"{len(shown)} of {judged} questions are shown: --limit {judged}")
+        console.write_message(f"{len(shown)} of {judged} questions are shown: --limit {judged}")
 
 
 def _write_head(text: str) -> None:
-    write()
-    write_filled(text, style="bold")
+    console.write()
+    console.write_filled(text, style="bold")
 
 
 def _write_section(
     kind: str, name: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]
 ) -> None:
-    if not is_terminal(sys.stdout):
-        write_table([], [(kind, *row) for row in rows])
+    if not console.is_terminal(sys.stdout):
+        console.write_table([], [(kind, *row) for row in rows])
     elif rows:
         _write_head(name)
-        write_table(columns, rows)
+        console.write_table(columns, rows)
 
 
 def _milliseconds(seconds: float) -> str:
@@ -150,33 +136,35 @@ def _write_bars(made: Report, metric: str) -> None:
     if not rows:
         return
     _write_head(f"{metric} by category")
-    names = {row[0]: shortened(visible(row[0] or "all", cell=True), 20) for row in rows}
-    left = max(map(cells, names.values()))
+    names = {
+        row[0]: console.shortened(console.visible(row[0] or "all", cell=True), 20) for row in rows
+    }
+    left = max(map(console.cells, names.values()))
     runs = [f"run {run.run_id}" for run in made.runs]
     middle = max(map(len, runs))
-    space = max(1, min(LONGEST_BAR, width() - left - middle - 10))
+    space = max(1, min(LONGEST_BAR, console.width() - left - middle - 10))
     for category, _, *values in rows:
         for number, (run, value) in enumerate(zip(runs, values, strict=True)):
             name = "" if number else names[category]
             bar = "" if value is None else "#" * round(space * value)
-            head = name + " " * (left - cells(name))
-            write(f"{head}  {run:<{middle}}  {bar:<{space}} {figure(value)}".rstrip())
+            head = name + " " * (left - console.cells(name))
+            console.write(f"{head}  {run:<{middle}}  {bar:<{space}} {figure(value)}".rstrip())
 
 
 def _write_query(made: Report, query: ReportedQuery) -> None:
     values = [figure(value) or "-" for value in query.values(made.pair)]
     changed = f"  {query.change(made.pair):+.3f}" if len(values) > 1 else ""
     category = f"  {query.category}" if query.category else ""
-    write_filled(query.query_id, style="bold")
-    write_filled(f"{' to '.join(values)}{changed}{category}", " " * 4, indent=6)
-    write_filled(" ".join(query.question.split()), " " * 4, indent=6)
+    console.write_filled(query.query_id, style="bold")
+    console.write_filled(f"{' to '.join(values)}{changed}{category}", " " * 4, indent=6)
+    console.write_filled(" ".join(query.question.split()), " " * 4, indent=6)
     for position in made.pair:
         result = query.results[position]
         if result is None:
             continue
         hits = [f"{hit.uri or '(erased)'}{'*' if hit.relevant else ''}" for hit in result.hits]
         text = f"failed: {result.error}" if result.error else ", ".join(hits) or "no hits"
-        write_filled(f"run {made.runs[position].run_id}: {text}", " " * 4, indent=6)
+        console.write_filled(f"run {made.runs[position].run_id}: {text}", " " * 4, indent=6)
 
 
 def _query_row(made: Report, query: ReportedQuery) -> list[Any]:
@@ -191,7 +179,7 @@ def _query_row(made: Report, query: ReportedQuery) -> list[Any]:
 def _write_failures(made: Report) -> None:
     failures = [(run.run_id, query.query_id, error) for run, query, error in made.failures()]
     missed = [(query.query_id, query.question) for query in made.queries if query.is_missed]
-    if not is_terminal(sys.stdout):
+    if not console.is_terminal(sys.stdout):
         _write_section("failure", "", [], failures)
         _write_section("miss", "", [], missed)
         return
@@ -200,4 +188,4 @@ def _write_failures(made: Report) -> None:
                    failures[:SHOWN_FAILURES])  # fmt: skip
     if missed:
         _write_head(f"{count_of(len(missed), 'question')} with nothing relevant among the hits")
-        write_filled(", ".join(query_id for query_id, _ in missed), " " * 4, indent=6)
+        console.write_filled(", ".join(query_id for query_id, _ in missed), " " * 4, indent=6)

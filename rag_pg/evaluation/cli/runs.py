@@ -11,26 +11,8 @@ from xml.etree import ElementTree
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Column,
-    Filter,
-    Rerank,
-    Rewrites,
-    as_json,
-    command,
-    count_of,
-    failed,
-    is_terminal,
-    listing,
-    note,
-    open_collection,
-    parsed_filter,
-    write,
-    write_json,
-    write_message,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Column, Filter, Rerank, Rewrites, command, count_of
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.cli.arguments import K, RunId, SetName, printable
 
@@ -96,7 +78,7 @@ def run(
         raise InvalidInput("--space is of --keep-vectors")
     options: AskOptions = {"limit": limit, **MODES[mode]}  # type: ignore[typeddict-item]
     given = {
-        "filter": parsed_filter(filter),
+        "filter": console.parsed_filter(filter),
         "fusion": fusion,
         "rewrite": rewrite,
         "rerank": rerank,
@@ -104,7 +86,7 @@ def run(
         "llm": llm,
     }
     options.update({key: one for key, one in given.items() if one is not None})  # type: ignore[typeddict-item]
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     if keep_vectors:
         target.evaluation.embed_queries(set_name, space_id=space)
     with show_progress() as progress:
@@ -140,20 +122,22 @@ def _write_junit(path: Path, done: EvalRun, results: Sequence[ResultRow]) -> Non
 
 def _print_errors(done: EvalRun, results: Sequence[ResultRow]) -> None:
     errors = [one for one in results if one.error]
-    for one in errors if as_json.get() else errors[:SHOWN_ERRORS]:
-        if as_json.get():
-            write_json({"run_id": done.run_id, "query_id": one.query_id, "error": one.error})
+    for one in errors if console.as_json.get() else errors[:SHOWN_ERRORS]:
+        if console.as_json.get():
+            console.write_json(
+                {"run_id": done.run_id, "query_id": one.query_id, "error": one.error}
+            )
         else:
-            failed(f"{one.query_id}: {one.error}")
-    if len(errors) > SHOWN_ERRORS and not as_json.get():
+            console.failed(f"{one.query_id}: {one.error}")
+    if len(errors) > SHOWN_ERRORS and not console.as_json.get():
         more = f"{len(errors) - SHOWN_ERRORS} more"
-        write_message(f"and {more}: rag-pg eval show {done.run_id} --json lists all")
+        console.write_message(f"and {more}: rag-pg eval show {done.run_id} --json lists all")
 
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[int, int], None]]:
     """Tell on a terminal how many questions were asked."""
-    if not is_terminal(sys.stderr):
+    if not console.is_terminal(sys.stderr):
         yield lambda done, total: None
         return
     from rich.console import Console
@@ -203,12 +187,12 @@ def show(
     if run_id is None:
         if drop or baseline:
             raise InvalidInput("--drop and --baseline are of a run; name it by its number")
-        listing(rag.evaluation.runs.list(set_name, limit=limit), RUNS, empty="no run yet")
+        console.listing(rag.evaluation.runs.list(set_name, limit=limit), RUNS, empty="no run yet")
         return
     found = rag.evaluation.runs.get(run_id)
     if drop:
         rag.evaluation.runs.drop(run_id)
-        write_message(f"run {run_id} is gone")
+        console.write_message(f"run {run_id} is gone")
         return
     if baseline:
         rag.evaluation.runs.set_baseline(run_id)
@@ -238,23 +222,23 @@ def _print_run(rag: Rag, done: EvalRun, k: int, everything: bool) -> None:
     """Print the metrics of a run. On a terminal those that matter, and of the categories those that
     differ from the run before; a pipe and --json have all of them, as `everything` has."""
     metrics = rag.evaluation.runs.metrics(done.run_id, k=k)
-    if not as_json.get():
+    if not console.as_json.get():
         label = f" ({done.name})" if done.name else ""
-        write_message(
+        console.write_message(
             f"run {done.run_id}{label}: {done.kind} of set {done.eval_set} in {done.collection},"
             f" {count_of(done.queries, 'question')}, k = {k}"
         )
         for remark in done.notes:
-            note(remark)
-    if everything or as_json.get() or not is_terminal(sys.stdout):
-        listing(metrics, METRICS, empty="", run_id=done.run_id, k=k)
+            console.note(remark)
+    if everything or console.as_json.get() or not console.is_terminal(sys.stdout):
+        console.listing(metrics, METRICS, empty="", run_id=done.run_id, k=k)
         return
-    listing([m for m in metrics if m.category is None and m.metric not in DETAILS], METRICS)
+    console.listing([m for m in metrics if m.category is None and m.metric not in DETAILS], METRICS)
     before = _run_before(rag, done)
     if before is not None:
         _print_changes(metrics, rag.evaluation.runs.metrics(before.run_id, k=k), before)
     if left := sum(m.category is not None or m.metric in DETAILS for m in metrics):
-        write_message(f"{count_of(left, 'figure')} more: --all")
+        console.write_message(f"{count_of(left, 'figure')} more: --all")
 
 
 def _run_before(rag: Rag, done: EvalRun) -> EvalRun | None:
@@ -290,8 +274,8 @@ def _print_changes(
         and abs(one.value - was.get((one.category, one.metric), one.value)) >= VISIBLE
     ]
     if changed:
-        write()
-    listing(
+        console.write()
+    console.listing(
         changed,
         [
             Column("category", shrinks=True),
@@ -323,9 +307,9 @@ def judge(
         report = rag.evaluation.runs.judge(run_id, name, llm=llm)
         tokens = report.usage.prompt_tokens + report.usage.answer_tokens
         for failure in report.failures[:10]:
-            failed(failure)
+            console.failed(failure)
         failures = len(report.failures)
-        write_result(
+        console.write_result(
             f"{report.judge} (version {report.judge_version}):"
             f" {count_of(report.scored, 'result')} scored, {failures} failed, {tokens} tokens",
             judge=report.judge,

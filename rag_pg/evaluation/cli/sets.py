@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    as_json,
-    command,
-    count_of,
-    failed,
-    listing,
-    note,
-    open_collection,
-    write_json,
-    write_message,
-    write_result,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, command, count_of
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.cli.arguments import SetName, confirm
 
@@ -57,15 +46,15 @@ def import_(
         if form is not None or qrels is not None:
             raise InvalidInput("--format and --qrels are of questions, --run is of a ranking")
         _tell_ranking(
-            open_collection(rag, ranking).evaluation.import_run(set_name, path, name=name)
+            console.open_collection(rag, ranking).evaluation.import_run(set_name, path, name=name)
         )
         return
     report = rag.evaluation.sets.import_file(set_name, path, form=form, qrels=qrels, source=source)
     for remark in report.notes:
-        note(remark)
+        console.note(remark)
     for rejected in report.rejected:
-        failed(str(rejected))
-    write_result(
+        console.failed(str(rejected))
+    console.write_result(
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged,"
         f" {len(report.rejected)} left out",
         set=set_name,
@@ -80,14 +69,14 @@ def import_(
 
 def _tell_ranking(found: EvalRunImport) -> None:
     for remark in found.run.notes:
-        note(remark)
+        console.note(remark)
     for label, ids in (("not in the collection", found.missing), ("not in the set", found.unknown)):
         if ids:
             more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-            note(f"{label}: {', '.join(ids[:5])}{more}")
+            console.note(f"{label}: {', '.join(ids[:5])}{more}")
     for rejected in found.rejected:
-        failed(str(rejected))
-    write_result(
+        console.failed(str(rejected))
+    console.write_result(
         f"run {found.run.run_id}: {count_of(found.ranked, 'document')} ranked for"
         f" {count_of(found.run.queries, 'question')}, {len(found.missing)} unresolved,"
         f" {count_of(len(found.rejected), 'line')} left out",
@@ -114,13 +103,13 @@ def export(
     """Write a set to a file or folder, or a run in TREC's form."""
     if name.isdecimal() and name not in {one.name for one in rag.evaluation.sets.list()}:
         count = rag.evaluation.runs.export_file(int(name), path)
-        write_message(f"{path}: {count_of(count, 'line')}")
+        console.write_message(f"{path}: {count_of(count, 'line')}")
         return
     suffixes = {".jsonl": "jsonl", ".csv": "csv"}
     chosen = form or suffixes.get(path.suffix.lower(), "beir")
     for remark in rag.evaluation.sets.export_file(name, path, form=chosen):
-        note(remark)
-    write_message(f"{path}: written as {chosen}")
+        console.note(remark)
+    console.write_message(f"{path}: written as {chosen}")
 
 
 @command
@@ -137,16 +126,16 @@ def generate(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the cost.")] = False,
 ) -> None:
     """Have a language model write questions to chunks, and keep those that lead back to them."""
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     estimate = target.evaluation.estimate_queries(count=count, llm=llm, seed=seed)
     confirm(estimate, yes)
     counts, usage = target.evaluation.generate_queries(
         set_name, count=count, llm=llm, limit=limit, seed=seed
     )
     used = usage.prompt_tokens + usage.answer_tokens
-    if as_json.get():
-        write_json({"set": set_name, "counts": dict(counts), "tokens": used})
+    if console.as_json.get():
+        console.write_json({"set": set_name, "counts": dict(counts), "tokens": used})
         return
     rows = [{"chunks": number, "what became of them": reason} for reason, number in counts.items()]
-    listing(rows)
-    write_message(f"{used} tokens")
+    console.listing(rows)
+    console.write_message(f"{used} tokens")

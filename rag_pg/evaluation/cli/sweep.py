@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.console import (
-    Chosen,
-    Column,
-    Filter,
-    as_json,
-    command,
-    count_of,
-    failed,
-    is_terminal,
-    listing,
-    note,
-    open_collection,
-    parsed_filter,
-    write_message,
-    write_table,
-)
+from rag_pg import console
+from rag_pg.console import Chosen, Column, Filter, command, count_of
 from rag_pg.evaluation.cli.arguments import K, SetName, interval
 from rag_pg.evaluation.cli.runs import show_progress
 
@@ -85,7 +71,7 @@ def sweep(
         **options,
     }  # fmt: skip
     grid = read_vary(vary or [])
-    target = open_collection(rag, collection)
+    target = console.open_collection(rag, collection)
     estimate = target.evaluation.estimate_sweep(set_name, grid, **shared)
     _tell_estimate(estimate)
     if (estimate.copies or estimate.calls) and not yes and not typer.confirm(
@@ -95,11 +81,11 @@ def sweep(
     with show_progress() as progress, _interruptible():
         done = target.evaluation.sweep(
             set_name, grid, metric=metric, k=k, at_once=at_once, correction=correction,
-            tell=write_message, progress=progress, **shared,
+            tell=console.write_message, progress=progress, **shared,
         )  # fmt: skip
     if html is not None and done.run_ids:
         html.write_text(rag.evaluation.runs.report(done.run_ids, k=k).html(), encoding="utf-8")
-        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
+        console.write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
     _print_sweep(done)
     _tell_remarks(done)
     if any(row.error and not row.unavailable for row in done.rows):
@@ -114,7 +100,7 @@ def _options(
 
     found = {
         **read_options(fixed),
-        "filter": parsed_filter(filter),
+        "filter": console.parsed_filter(filter),
         "llm" if techniques or kind == "ask" else "helper_llm": llm,
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -130,7 +116,9 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        write_message(("interrupted:", "yellow"), " the same command goes on with what is left")
+        console.write_message(
+            ("interrupted:", "yellow"), " the same command goes on with what is left"
+        )
         raise
     finally:
         for number, handler in before.items():
@@ -139,7 +127,7 @@ def _interruptible() -> Iterator[None]:
 
 def _tell_estimate(estimate: SweepEstimate) -> None:
     reused = f"; {count_of(estimate.reused, 'run')} reused" if estimate.reused else ""
-    write_message(
+    console.write_message(
         f"{count_of(estimate.runs, 'run')} of {count_of(estimate.questions, 'question')}{reused}"
     )
     if estimate.copies:
@@ -148,11 +136,13 @@ def _tell_estimate(estimate: SweepEstimate) -> None:
             for model, tokens in estimate.embedded_tokens.items()
         )
         copies = "1 copy" if estimate.copies == 1 else f"{estimate.copies} copies"
-        write_message(f"{copies} of {count_of(estimate.documents, 'document')}: embeds {embedded}")
+        console.write_message(
+            f"{copies} of {count_of(estimate.documents, 'document')}: embeds {embedded}"
+        )
     if estimate.calls:
         tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
         price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
-        write_message(
+        console.write_message(
             f"{count_of(estimate.calls, 'call')} of language models, about {tokens:,} tokens;"
             f" {price}"
         )
@@ -163,8 +153,8 @@ FIELDS = ("name", "kind", "run_id", "metric", "value", "difference", "low", "hig
 
 
 def _print_sweep(done: Sweep) -> None:
-    if as_json.get() or not is_terminal(sys.stdout):
-        listing(
+    if console.as_json.get() or not console.is_terminal(sys.stdout):
+        console.listing(
             done.rows, FIELDS, empty="", set=done.eval_set, collection=done.collection, k=done.k
         )
         return
@@ -177,16 +167,16 @@ def _tell_remarks(done: Sweep) -> None:
     left_out: dict[str, list[str]] = {}
     for row in done.rows:
         for remark in row.notes:
-            note(f"{row.name}: {remark}")
+            console.note(f"{row.name}: {remark}")
         if row.unavailable:
             left_out.setdefault(row.error or "", []).append(row.name)
         elif row.error:
-            failed(f"{row.name}: {row.error}")
+            console.failed(f"{row.name}: {row.error}")
     for reason, names in left_out.items():
-        note(f"not measured: {', '.join(names)}: {reason}")
+        console.note(f"not measured: {', '.join(names)}: {reason}")
     if len(done.run_ids) > 1:
         ids = " ".join(map(str, done.run_ids))
-        write_message(f"each question: rag-pg eval report {ids} --html FILE")
+        console.write_message(f"each question: rag-pg eval report {ids} --html FILE")
 
 
 def _print_kind(rows: list[SweepRow], k: int) -> None:
@@ -217,4 +207,4 @@ def _print_kind(rows: list[SweepRow], k: int) -> None:
             row.adjusted_p_value, times,
         ]  # fmt: skip
         table.append(cells + ([row.tokens, row.cost] if asks else []))
-    write_table(columns, table)
+    console.write_table(columns, table)

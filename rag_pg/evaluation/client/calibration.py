@@ -106,7 +106,6 @@ def estimate_calibration(
     opened: OpenCollection, set_name: str, *, off_corpus: str | None, llm: str | LLM | None
 ) -> Estimate:
     """See `CollectionEvaluation.estimate_calibration`."""
-
     own, others, _ = _questions(opened, set_name, off_corpus)
     return estimate_judgements(
         opened.rag.database,
@@ -121,7 +120,6 @@ def _questions(
     opened: OpenCollection, set_name: str, off_corpus: str | None
 ) -> tuple[list[EvalQuery], list[EvalQuery], int]:
     """The different questions of both sets, and how many of the first are repeated."""
-
     database = opened.rag.database
     queries = database.list_eval_queries(set_name)
     own = distinct_questions(queries)

@@ -71,7 +71,6 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
             question. Another failure is recorded with its question.
         """
-
         return run(
             self._opened,
             set_name,
@@ -92,7 +91,6 @@ class CollectionEvaluation(OfCollection):
             name: a label; default: the tag in the file.
         Raises: InvalidInput (it cannot be read, no line is of the set), NotFound.
         """
-
         return import_run(self._database, set_name, self._name, Path(path), name=name)
 
     @in_thread("long")
@@ -121,7 +119,6 @@ class CollectionEvaluation(OfCollection):
         self, *, count: int, llm: str | LLM | None = None, seed: int = 0
     ) -> Estimate:
         """What `generate_queries` will take: calls, tokens, US dollars. Asks no model."""
-
         model = _helper(self._opened.rag, llm)
         return estimate_questions(self._database, self._name, model, count=count, seed=seed)
 
@@ -145,7 +142,6 @@ class CollectionEvaluation(OfCollection):
         Returns: what became of the chunks, by reason, and the tokens.
         Raises: InvalidInput (no language model), ProviderAuth, ModelUnavailable.
         """
-
         self._database.require_insert("eval_queries")
         searching = self._opened.unsampled()
         with accounted(
@@ -215,7 +211,6 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidInput (a name, too many candidates), NotFound, and what stands in the way of
             the baseline.
         """
-
         plan = plan_sweep(
             self._opened, set_name, vary, options,
             techniques=techniques, kind=kind, most=most, reuse=reuse, copies=copies,
@@ -243,7 +238,6 @@ class CollectionEvaluation(OfCollection):
 
         Raises: InvalidInput, NotFound.
         """
-
         plan = plan_sweep(
             self._opened, set_name, vary, options,
             techniques=techniques, kind=kind, most=most, reuse=reuse, copies=copies,
@@ -288,7 +282,6 @@ class CollectionEvaluation(OfCollection):
         Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
             asked again), ProviderAuth, ModelUnavailable, and as `search`.
         """
-
         calibrate(
             self._opened,
             set_name,
@@ -314,7 +307,6 @@ class CollectionEvaluation(OfCollection):
 
         Raises: NotFound, InvalidInput (there is no model).
         """
-
         return estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
 
     def calibration(self) -> Calibration | None:
@@ -357,7 +349,6 @@ class CollectionEvaluation(OfCollection):
 
         Runs of a question set on these documents go before any rule (`Advice.evidence`).
         """
-
         return advise(self._database, self._name)
 
     @in_thread("long")
@@ -382,7 +373,6 @@ class CollectionEvaluation(OfCollection):
         Raises: InvalidQuery, InvalidInput, NotFound; ModelUnavailable, ProviderError of a candidate
             with another model.
         """
-
         return replay(self._opened, candidate, options, sample=sample, k=k)
 
     @in_thread("long")

@@ -24,7 +24,6 @@ def run(
     progress: Callable[[int, int], None] | None,
 ) -> EvalRun:
     """See `CollectionEvaluation.run`."""
-
     if kind not in ("search", "ask"):
         raise InvalidInput(f"a run is of kind {kind!r:.100}; use search or ask")
     if not 1 <= at_once <= 64:

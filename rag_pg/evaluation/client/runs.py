@@ -54,7 +54,6 @@ class EvalSets(OfRag):
         source: str = "human",
     ) -> EvalImport:
         """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
-
         return put_queries(self._rag.database, set_name, queries, source)
 
     @in_thread("long")
@@ -71,7 +70,6 @@ class EvalSets(OfRag):
 
         A line that cannot be read is reported, and the rest is stored.
         """
-
         return import_set(
             self._rag.database,
             set_name,
@@ -85,7 +83,6 @@ class EvalSets(OfRag):
     def export_file(self, set_name: str, path: str | Path, *, form: str) -> builtins.list[str]:
         """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
         form cannot hold."""
-
         return export_set(self._rag.database, set_name, Path(path), form=form)
 
     def drop(self, set_name: str) -> None:
@@ -102,7 +99,6 @@ class EvalRuns(OfRag):
 
     def get(self, run_id: int) -> EvalRun:
         """One run. Raises: NotFound."""
-
         return find_run(self._rag.database, run_id)
 
     def results(self, run_id: int, *, k: int = 10) -> builtins.list[ResultRow]:
@@ -144,13 +140,11 @@ class EvalRuns(OfRag):
     def report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
         """Runs of a set beside each other: metrics, and every question of two of them, as HTML by
         `Report.html`. Raises: NotFound, InvalidInput."""
-
         return report_runs(self._rag.database, run_ids, k)
 
     @in_thread("long")
     def export_file(self, run_id: int, path: str | Path) -> int:
         """Write what a run found in TREC's form; return how many lines."""
-
         return export_run(self._rag.database, run_id, Path(path))
 
     def set_baseline(self, run_id: int, baseline: bool = True) -> None:
@@ -183,7 +177,6 @@ class EvalRuns(OfRag):
                 pass one is not judged, which `failures` say.
         Its metrics are advisory until `measure_judge` has compared it with people.
         """
-
         database = self._rag.database
         if isinstance(judge, str) and judge.startswith("sql:"):
             return database.only(
@@ -219,13 +212,11 @@ class EvalRuns(OfRag):
         Returns: how many are stored, and what is not: unknown questions, scores that are none.
         Raises: InvalidInput (a file that cannot be read, a run without results), NotFound.
         """
-
         given = Path(labels) if isinstance(labels, str | Path) else labels
         return put_labels(self._rag.database, run_id, given, person)
 
     def labelled(self, run_id: int, *, person: str = "") -> builtins.list[LabelledResult]:
         """The results of a run with their labels and what judges say of them. Raises: NotFound."""
-
         return self._rag.database.rows(
             LabelledResult, "_labelled_results", of_run=run_id, of_person=judge_of(person)
         )

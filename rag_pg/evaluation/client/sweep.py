@@ -67,7 +67,6 @@ def sweep(
     copy_progress: CopyReport | None,
 ) -> Sweep:
     """See `CollectionEvaluation.sweep`."""
-
     told = tell or (lambda text: None)
     set_name = plan.set_name
     for name in left_copies(opened.rag.database, opened.name):

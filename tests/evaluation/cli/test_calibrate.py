@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from rag_pg import console
 from rag_pg.cli.app import app
 from rag_pg.console import options
-from rag_pg.evaluation.cli import calibration as command
+from rag_pg.evaluation.cli.calibration import print_calibration
 from rag_pg.evaluation.generate import Estimate
 from rag_pg.evaluation.types import Rejected
 from rag_pg.types import Calibration, Usage
@@ -33,8 +34,8 @@ def test_questions_that_are_left_out_set_the_exit_code(
         yield SimpleNamespace(evaluation=SimpleNamespace(sets=sets))
 
     monkeypatch.setattr(options, "open_client", opened)
-    monkeypatch.setattr(command, "open_collection", lambda *_: target)
-    monkeypatch.setattr(command, "write_json", lambda found: None)
+    monkeypatch.setattr(console, "open_collection", lambda *_: target)
+    monkeypatch.setattr(console, "write_json", lambda found: None)
     done = CliRunner().invoke(app, ["calibrate", "docs", "--questions", "q.jsonl", "--json"])
     assert done.exit_code == (1 if rejected else 0), done.output
     assert ("no JSON" in done.output) == bool(rejected)
@@ -57,8 +58,8 @@ def test_judgements_begin_when_what_they_cost_is_agreed_to(
         yield SimpleNamespace()
 
     monkeypatch.setattr(options, "open_client", opened)
-    monkeypatch.setattr(command, "open_collection", lambda *_: target)
-    monkeypatch.setattr(command, "write_json", lambda found: None)
+    monkeypatch.setattr(console, "open_collection", lambda *_: target)
+    monkeypatch.setattr(console, "write_json", lambda found: None)
     arguments = ["calibrate", "docs", "--set", "faq", "--llm", "m", "--max-cost", "2", "--json"]
     declined = CliRunner().invoke(app, arguments, input="n\n")
     assert declined.exit_code == 1 and asked == []
@@ -78,7 +79,7 @@ def test_a_terminal_gets_the_thresholds_that_differ_and_a_pipe_gets_all(
         figures={"accuracy": 0.8333, "auroc_near_misses": 0.761}, corpus_changed=True,
     )  # fmt: skip
     found = replace(plain, judged=replace(plain, judge_model="openai:small", answer_from=0.52))
-    command.print_calibration(found)
+    print_calibration(found)
     piped, told = capsys.readouterr()
     assert "accuracy\t0.8333\t0.8333\n" in piped and "auroc_off_corpus\t\t\n" in piped
     assert "\t0.0034\t80\t45\t0.45\n" in piped and "openai:small\t0.52\t40\t38" in piped
@@ -87,7 +88,7 @@ def test_a_terminal_gets_the_thresholds_that_differ_and_a_pipe_gets_all(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
-    command.print_calibration(found)
+    print_calibration(found)
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     curve = [line.split() for line in shown.splitlines() if line.startswith("0.")]
