@@ -210,7 +210,6 @@ RETURNS TABLE (number integer, uri text, quote text, version_then integer, stood
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _answer rag.answer_log := rag._require_answer(replay_answer.answer_id);
     _name text := (SELECT c.name FROM rag.collections AS c

@@ -33,7 +33,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 BEGIN
     SELECT c.document_id, c.ordinal, c.content INTO document_id, ordinal, content
     FROM rag.chunks AS c
@@ -51,7 +50,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _keys bigint[];
     _contents text[];

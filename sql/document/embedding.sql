@@ -102,7 +102,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(get_embeddings.collection)).collection_id;
     _space_id integer := (rag._require_active_space(_id)).space_id;

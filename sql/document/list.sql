@@ -121,7 +121,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _collection rag.collections := rag._require_collection(list_chunks.collection);
     _ids CONSTANT uuid[] := rag._scoped_documents(_collection.collection_id,

@@ -64,7 +64,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _collection rag.collections := rag._require_collection(get_original.collection);
 BEGIN

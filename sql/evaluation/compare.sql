@@ -264,7 +264,6 @@ RETURNS TABLE (query_id text, question text, category text, value_a double preci
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     PERFORM rag._require_comparable(run_a, run_b, ARRAY[compare_queries.metric]),
         rag._check_metrics(ARRAY[compare_queries.metric]);
@@ -307,7 +306,6 @@ RETURNS TABLE (category text, metric text, queries bigint, value_a double precis
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     IF compare_runs.seed IS NULL THEN
         RAISE EXCEPTION 'seed is NULL' USING ERRCODE = 'RG004', HINT = 'use any whole number';

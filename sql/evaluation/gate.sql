@@ -87,7 +87,6 @@ RETURNS TABLE (collection_name text, eval_set text, metric text, epsilon double 
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     IF list_gates.collection IS NOT NULL THEN
         PERFORM rag._require_collection(list_gates.collection);
@@ -143,7 +142,6 @@ RETURNS TABLE (check_id bigint, collection_name text, action text, outcome text,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     PERFORM rag._check_range('limit', list_gate_checks.result_limit, 1, 1000);
     RETURN QUERY

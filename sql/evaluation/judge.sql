@@ -61,7 +61,6 @@ RETURNS TABLE (judge text, judge_version text, results bigint, failed bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT DISTINCT ON (v.judge) v.judge, v.judge_version, count(*),
@@ -300,7 +299,6 @@ RETURNS TABLE (query_id text, question text, answer text, score double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(of_run);
 BEGIN
@@ -338,7 +336,6 @@ RETURNS TABLE (judge text, judge_version text, scores bigint, samples integer,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT s.judge, s.judge_version, s.scores, j.samples, j.accuracy, j.accuracy_low,

@@ -51,7 +51,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT j.query_id, j.judgement_number, j.grade, j.uri, j.quote, d.document_id,

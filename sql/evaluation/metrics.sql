@@ -130,7 +130,6 @@ RETURNS TABLE (coverage double precision, risk double precision, threshold doubl
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(risk_coverage.run_id);
 BEGIN
@@ -276,7 +275,6 @@ RETURNS TABLE (query_id text, category text, hits jsonb, ndcg double precision,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT e.query_id, e.category, e.hits, rag._ndcg(e.judgement_grades, e.judgement_ranks, depth),

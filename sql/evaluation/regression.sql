@@ -82,7 +82,6 @@ RETURNS TABLE (failed boolean, detail jsonb, sentence text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     named_questions CONSTANT integer := 5;
 BEGIN
@@ -364,7 +363,6 @@ RETURNS TABLE (metric text, k integer, epsilon double precision, category text, 
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(check_gates.run_id);
     _baseline rag.eval_runs;

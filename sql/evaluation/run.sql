@@ -422,7 +422,6 @@ RETURNS TABLE (query_id text, uri text, rank integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(of_run);
 BEGIN
@@ -452,7 +451,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(of_collection)).collection_id;
 BEGIN

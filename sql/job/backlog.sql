@@ -8,7 +8,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _version integer := (rag._enrichment(of_backlog.collection_id, of_backlog.kind)).version;
 BEGIN

@@ -6,7 +6,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri FROM rag.documents AS d

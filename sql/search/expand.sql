@@ -13,7 +13,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(expand.collection)).collection_id;
 BEGIN

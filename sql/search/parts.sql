@@ -58,7 +58,6 @@ RETURNS TABLE (hit_number bigint, score double precision, vector_rank bigint, ke
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _request rag.search_arguments := rag._check_search_arguments(_fuse_parts.collection,
         _fuse_parts.query_text, _fuse_parts.query_embedding, _fuse_parts.result_limit,

@@ -10,7 +10,6 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT e.chunk_id, e.embedding FROM rag.embeddings AS e
@@ -29,7 +28,6 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, c.document_id, c.content_hash FROM rag.chunks AS c

@@ -6,7 +6,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(match_terms.collection)).collection_id;
     most_chunks CONSTANT integer := 20000;  -- that are counted for a tenant

@@ -111,7 +111,6 @@ RETURNS TABLE (key_name text, role_name text, scopes text[], settings jsonb, lim
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     PERFORM rag._require_owner('list the keys of the service');
     RETURN QUERY
@@ -140,7 +139,6 @@ RETURNS TABLE (key_name text, role_name text, scopes text[], settings jsonb, ref
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _at CONSTANT timestamptz := clock_timestamp();
     _spends CONSTANT boolean := use_service_key.tokens IS NOT NULL

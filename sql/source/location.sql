@@ -94,7 +94,6 @@ RETURNS TABLE (collection_name text, location text, state text, every interval,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _only integer := CASE WHEN list_locations.collection IS NOT NULL
         THEN (rag._require_collection(list_locations.collection)).collection_id END;

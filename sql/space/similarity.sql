@@ -17,7 +17,6 @@ SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 SET row_security TO off
 AS $$
-#variable_conflict use_column
 DECLARE
     _first bigint := (SELECT min(e.chunk_id) FROM rag.embeddings AS e WHERE e.space_id = of_space);
     _last bigint := (SELECT max(e.chunk_id) FROM rag.embeddings AS e WHERE e.space_id = of_space);

@@ -222,7 +222,6 @@ RETURNS TABLE (tenant text, collections text[], readers text[], writers text[], 
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT n.tenant,

@@ -94,7 +94,6 @@ RETURNS TABLE (day date, role text, collection text, strategy text, kind text, m
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
     _by text[] := usage_report.by;

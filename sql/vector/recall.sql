@@ -35,7 +35,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET row_security TO on
 AS $$
-#variable_conflict use_column
 DECLARE
     few CONSTANT integer := 20;
 BEGIN
@@ -248,7 +247,6 @@ RETURNS TABLE (measure_id bigint, collection_name text, measured_at timestamptz,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     PERFORM rag._check_range('limit', list_recall.result_limit, 1, 1000);
     IF list_recall.collection IS NOT NULL THEN

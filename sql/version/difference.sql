@@ -47,7 +47,6 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 SET enable_nestloop TO off  -- the planner knows nothing of how many lines there are
 AS $$
-#variable_conflict use_column
 DECLARE
     _old text[] := string_to_array(before, E'\n');
     _new text[] := string_to_array(after, E'\n');
@@ -115,7 +114,6 @@ RETURNS TABLE (change text, old_line integer, new_line integer, line text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 DECLARE
     _old text := rag._version_text(diff_versions.collection, diff_versions.uri, old_version);
     _new text := rag._version_text(diff_versions.collection, diff_versions.uri, new_version);

@@ -150,7 +150,6 @@ RETURNS TABLE (version integer, content text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT v.version, v.content

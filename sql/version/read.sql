@@ -7,7 +7,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 DECLARE
     _collection rag.collections := rag._require_collection(_all_versions.collection);
     _id CONSTANT uuid := (rag._scoped_documents(_collection.collection_id,
@@ -43,7 +42,6 @@ RETURNS TABLE (version integer, state text, valid_from timestamptz, valid_until 
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT v.version, v.state, v.valid_from, v.valid_until, v.title, length(v.content)
@@ -68,7 +66,6 @@ RETURNS TABLE (version integer, valid_from timestamptz, valid_until timestamptz,
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT v.version, v.valid_from, v.valid_until, v.title, v.content, v.media_type, v.language,

@@ -30,7 +30,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT s.segment, w.word, p.postings, p.idf, p.top
@@ -60,7 +59,6 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT k.lexeme, k.weights, k.idf

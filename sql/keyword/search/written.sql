@@ -7,7 +7,6 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
 DECLARE
     _segments integer[] := ARRAY(
         SELECT s.segment FROM rag.keyword_segments AS s WHERE s.collection_id =
