@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from rag_pg.client.namespace import OfRag
+from rag_pg.client.opened import OfRag
 from rag_pg.client.threaded import in_thread
 from rag_pg.db import schema
 from rag_pg.types import (

@@ -6,7 +6,7 @@ import builtins
 from datetime import datetime
 from uuid import UUID
 
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.errors import InvalidInput
 from rag_pg.types import LoggedAnswer, ReplayedCitation
 

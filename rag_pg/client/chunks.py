@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.client.threaded import in_thread
 from rag_pg.providers import embed_query
 from rag_pg.search import check_names

@@ -180,15 +180,8 @@ class Collection:
         remarks = Remarks()
         if dry_run:
             compared = compare_sources(database, self.info, sources, reading, remarks)
-            return AddReport(
-                added=sum(compared.values()),
-                unchanged=len(compared) - sum(compared.values()),
-                uris=tuple(compared),
-                failures=tuple(remarks.failures),
-                removed_characters=remarks.removed,
-                skipped=remarks.skipped,
-                notes=tuple(remarks.notes),
-            )
+            added = sum(compared.values())
+            return remarks.report([*compared], added=added, unchanged=len(compared) - added)
         ids = put_sources(database, self.name, sources, reading, remarks)
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
         failures = remarks.failures
@@ -196,14 +189,10 @@ class Collection:
             characters = sum(remarks.sizes.get(ids[i], 0) for i in todo)
             failures += work_queue(database, self.rag.worker, self.name, todo, progress, characters)
         failed = {f.uri for f in failures}
-        return AddReport(
+        return remarks.report(
+            [*ids.values()],
             added=sum(1 for i in todo if ids[i] not in failed),
             unchanged=len(ids) - len(todo),
-            uris=tuple(ids.values()),
-            failures=tuple(failures),
-            removed_characters=remarks.removed,
-            skipped=remarks.skipped,
-            notes=tuple(remarks.notes),
             document_ids=tuple(ids),
         )
 

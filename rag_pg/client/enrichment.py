@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.chunk import Chunking
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import work_backlog, work_enrichment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from rag_pg.client.namespace import OfRag
+from rag_pg.client.opened import OfRag
 from rag_pg.types import JobCounts
 
 

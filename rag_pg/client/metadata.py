@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.search import check_names
 from rag_pg.types import Document, Facet, Grouping, MetadataField, ValueMatch
 

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.client.threaded import in_thread
 from rag_pg.ingest import (
     Query,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from datetime import datetime
 
-from rag_pg.client.namespace import OfCollection
+from rag_pg.client.opened import OfCollection
 from rag_pg.types import DocumentText, DocumentVersion, LineChange
 
 

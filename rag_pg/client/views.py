@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Unpack
 
-from rag_pg.client.namespace import OfRag
+from rag_pg.client.opened import OfRag
 from rag_pg.search import check_names
 from rag_pg.types import ExposedView, ViewQuery
 

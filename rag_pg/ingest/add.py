@@ -15,7 +15,16 @@ from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
 from rag_pg.tracing import QUEUE, span
-from rag_pg.types import CollectionInfo, Existing, Loaded, LoadFailure, Original, Skipped, Unchanged
+from rag_pg.types import (
+    AddReport,
+    CollectionInfo,
+    Existing,
+    Loaded,
+    LoadFailure,
+    Original,
+    Skipped,
+    Unchanged,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,16 @@ class Remarks:
     unchanged: dict[UUID, str] = field(default_factory=dict)  # uris of what need not be put
     other_keys: Counter[str] = field(default_factory=Counter)  # of records, that became metadata
     repeated: dict[str, None] = field(default_factory=dict)  # uris that several documents have
+
+    def report(self, uris: Sequence[str], **counts: Any) -> AddReport:
+        return AddReport(
+            uris=tuple(uris),
+            failures=tuple(self.failures),
+            removed_characters=self.removed,
+            skipped=self.skipped,
+            notes=tuple(self.notes),
+            **counts,
+        )
 
 
 def put_sources(

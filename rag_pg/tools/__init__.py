@@ -4,7 +4,7 @@ the form of a result."""
 
 from rag_pg.tools.errors import describe_error
 from rag_pg.tools.metadata import METADATA_TOOLS, RULES, SAMPLED, field_row
-from rag_pg.tools.schema import LONGEST_DESCRIPTION, check_tool, make_tool, read_arguments
+from rag_pg.tools.schema import LONGEST_DESCRIPTION, as_json, check_tool, make_tool, read_arguments
 from rag_pg.tools.shared import (
     DETAIL,
     FILTER,
@@ -18,5 +18,4 @@ from rag_pg.tools.shared import (
     listed,
     row,
 )
-from rag_pg.tools.values import as_json
 from rag_pg.tools.views import VIEW_TOOLS, column_row

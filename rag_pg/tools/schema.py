@@ -1,4 +1,4 @@
-"""JSON schemas of tools: made from parameters, checked, and arguments checked by them."""
+"""JSON: schemas of tools, made from parameters and checked; arguments checked by them; results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_pg.errors import InvalidInput
 from rag_pg.extras import extra
-from rag_pg.types import TOOL_SECONDS, AgentTool
+from rag_pg.types import TOOL_SECONDS, AgentTool, to_json
 
 LARGEST = 20_000  # characters of a schema
 LONGEST_DESCRIPTION = 2_000
@@ -125,3 +125,12 @@ def _library() -> Any:
     with extra("tools", "calling tools needs"):
         import jsonschema  # takes a tenth of a second
     return jsonschema
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON on one line. Raises: ValueError (a value that holds itself)."""
+    try:
+        plain = to_json(value, for_models=True)
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError as exc:
+        raise ValueError("a value that holds itself, or is nested too deep") from exc

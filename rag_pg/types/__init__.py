@@ -1,6 +1,15 @@
 """Rows and results -> frozen values, named as the SQL output columns are, for every package."""
 
-from rag_pg.types.admin import Finding, Metric, StatusLine
+from rag_pg.types.admin import (
+    Advice,
+    AuditFinding,
+    CacheStats,
+    Finding,
+    Metric,
+    ServiceKey,
+    StatusLine,
+    UsedKey,
+)
 from rag_pg.types.answer import (
     PROVEN,
     Answer,
@@ -10,8 +19,6 @@ from rag_pg.types.answer import (
     Event,
     Freshness,
 )
-from rag_pg.types.audit import Advice, AuditFinding
-from rag_pg.types.cache import CacheStats
 from rag_pg.types.calibration import Assessment, Calibration, Zone
 from rag_pg.types.collection import (
     CollectionInfo,
@@ -67,7 +74,6 @@ from rag_pg.types.options import (
     without_none,
 )
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
-from rag_pg.types.service_key import ServiceKey, UsedKey
 from rag_pg.types.table import as_table
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import Budget, ModelUsage, Step, Usage, UsageLine

@@ -175,7 +175,10 @@ def contextualize(context: WorkerContext, job: Job) -> EmbedTask | None:
     work = context.database.context_input(job, CHUNKS_PER_STORE)
     if work is None:
         return None
-    contexts = _contexts(context, job, work) if work.wanted else [None] * len(work.chunk_ids)
+    contexts: list[str | None] = [None] * len(work.chunk_ids)
+    if work.wanted:
+        with context.metered(job, work.model) as llm:
+            contexts = _write_contexts(context, llm, job, work)
     texts = [
         embedded_text(work.title, heading, in_context(written, content))
         for heading, content, written in zip(work.headings, work.contents, contexts, strict=True)
@@ -198,11 +201,6 @@ def contextualize(context: WorkerContext, job: Job) -> EmbedTask | None:
         return 0
 
     return EmbedTask(job, work.space_id, texts, store)
-
-
-def _contexts(context: WorkerContext, job: Job, work: ContextWork) -> list[str | None]:
-    with context.metered(job, work.model) as llm:
-        return _write_contexts(context, llm, job, work)
 
 
 def _write_contexts(

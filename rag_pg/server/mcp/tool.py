@@ -3,6 +3,9 @@ result."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +13,14 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from rag_pg.client import Collection
+from rag_pg.errors import InvalidInput
 from rag_pg.server.mcp.address import DocumentUrls
-from rag_pg.server.mcp.cursor import decode, encode, fingerprint
 from rag_pg.server.mcp.reader import Reader
 from rag_pg.server.mcp.render import render_page
 from rag_pg.tools import TEXT, Schema, SharedTool, Source, as_json, listed
 from rag_pg.types import AgentTool
 
+_CURSOR = re.compile(r"([0-9a-f]{1,7})-([0-9a-f]{12})")
 NAME: Schema = {**TEXT, "description": "Needed where there are several.", "default": None}
 CURSOR: Schema = {**TEXT, "description": "next_cursor of the page before.", "default": None}
 RESULT: Mapping[str, Schema] = {
@@ -106,8 +110,8 @@ class ToolBase:
     ) -> tuple[int, Callable[[int], str]]:
         """Return where a page begins, and what makes the cursor of a position."""
         name = None if opened is None else opened.name
-        call = fingerprint(tool, {"collection": name, **arguments})
-        return decode(call, cursor), lambda position: encode(call, position)
+        call = _fingerprint(tool, {"collection": name, **arguments})
+        return _position_of(call, cursor), lambda position: _cursor_of(call, position)
 
 
 def page_schema(kind: str, item: Schema) -> dict[str, Any]:
@@ -120,3 +124,37 @@ def object_schema(item: Mapping[str, Any], beside: Mapping[str, Schema] = RESULT
     """Return the schema of an object with a notice."""
     properties = {**beside, **item["properties"]}
     return {**item, "properties": properties, "required": ["notice", *item["required"]]}
+
+
+def _fingerprint(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Return 12 hexadecimal digits for a call, without its cursor: pages of one call share them."""
+    given = {name: value for name, value in arguments.items() if name != "cursor"}
+    text = json.dumps([tool, given], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:12]
+
+
+def _cursor_of(call: str, position: int) -> str:
+    """Return the cursor of a position, in rows or characters from 0, of the call with this
+    fingerprint."""
+    return f"{position:x}-{call}"
+
+
+def _position_of(call: str, cursor: str | None) -> int:
+    """Return a cursor's position, 0 where there is none.
+
+    Raises: InvalidInput for what is no cursor, and for that of a call with other arguments.
+    """
+    if not cursor:
+        return 0
+    match = _CURSOR.fullmatch(cursor)
+    if match is None:
+        raise InvalidInput(
+            f"{cursor!r:.60} is no cursor; hand back next_cursor as it was, or leave it out to"
+            " begin anew"
+        )
+    if match[2] != call:
+        raise InvalidInput(
+            "the cursor is of a call with other arguments; repeat those, or leave it out to begin"
+            " anew"
+        )
+    return int(match[1], 16)
