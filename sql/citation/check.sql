@@ -33,6 +33,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
+#variable_conflict use_column
 BEGIN
     SELECT c.document_id, c.ordinal, c.content INTO document_id, ordinal, content
     FROM rag.chunks AS c
@@ -50,6 +51,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
+#variable_conflict use_column
 DECLARE
     _keys bigint[];
     _contents text[];
