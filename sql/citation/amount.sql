@@ -1,31 +1,40 @@
 -- Numbers with their signs, units, magnitudes and currencies, which a quotation must not part.
 
-CREATE OR REPLACE FUNCTION rag._is_unit(word text)
+CREATE OR REPLACE FUNCTION rag._is_stop_word(word text)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN length(word) < 2
-        -- also stop words, in one language or another
-        OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
-            ',som,ton,var,vi,раз}')
-        OR NOT (ts_lexize('pg_catalog.english_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.german_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.french_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.spanish_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.russian_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.italian_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.portuguese_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.dutch_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.danish_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.swedish_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.norwegian_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.finnish_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.hungarian_stem', word) = '{}'
-            OR ts_lexize('pg_catalog.turkish_stem', word) = '{}');
+    RETURN ts_lexize('pg_catalog.english_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.german_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.french_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.spanish_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.russian_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.italian_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.portuguese_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.dutch_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.danish_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.swedish_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.norwegian_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.finnish_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.hungarian_stem', word) = '{}'
+        OR ts_lexize('pg_catalog.turkish_stem', word) = '{}';
 END
 $$;
+
+COMMENT ON FUNCTION rag._is_stop_word IS
+$$Whether a word, in small letters, is a stop word of one of PostgreSQL's dictionaries.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_unit(word text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN length(word) < 2
+    -- also stop words, in one language or another
+    OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
+        ',som,ton,var,vi,раз}')
+    OR NOT rag._is_stop_word(word);
 
 COMMENT ON FUNCTION rag._is_unit IS
 $$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): any word but the stop
@@ -66,50 +75,53 @@ RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.()0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) 
     -- a section, a sign in words, a time
     '|(?:§|n°|minus|минус|(?:^|[^a-z])(?:moins|menos|meno|min|negative)'
     '|\u110B\u1167\u11BC\u1112\u1161)'
-    ' ?\x03 ?[0-9]|(?:^|[^a-z])n[or](?:[.] ?\x03|\x03[.]) ?[0-9]'
-    -- what is referred to by its number
-    '|(?:^|[^a-z\u0430-\u044F])(?:(?:arti(?:cle|kel|\u0301?culo|colo|go)s?|sections?|seccio\u0301?n'
-    '|sezione|figu(?:res?|ras?|ur)|tab(?:l(?:es?|as?|eaux?)|el(?:as?|l[ae])?)|chap(?:ters?|itre)'
-    '|capi(?:\u0301tulo|tolo)s?|kapitel|hoofdstuk|clauses?|cla\u0301?usula|annexe?|anexo|allegato'
-    '|bijlage|appendix|para\u0301?gra(?:ph|f)[eo]?s?|pa\u0301rrafo|equations?|schedule|volume'
-    '|pages?|pa\u0301?ginas?|abbildung|absatz|abschnitt|seiten?|anhang|anlage|ziffer|satz|steps?'
-    '|schritt|version|rfc|directive|richtlinie|verordnung|regulation|ley'
-    '|стать[яие]|пункт[аеу]?|глав[аыеу]|раздел[аеу]?|таблиц[аыеу]|рисун(?:ок|к[аеу])'
-    '|страниц[аыеу]|приложени[еяюи]) ?\x03|(?:art|sect?|figs?|tabs?|[ck]ap|chap|para|eqs?|vol|pp?'
-    '|pa\u0301?g|abb|abs|ziff|ст|рис|табл|стр|п)(?:[.]? ?\x03|\x03[.])'
-    '|[(](?:e[ucg]|[uc]e)(?:[)] ?\x03|\x03[)])) ?[0-9]|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
+    ' ?\x03 ?[0-9]'
+    '|[(](?:e[ucg]|[uc]e)(?:[)] ?\x03|\x03[)]) ?[0-9]|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
     -- a call
     '|[0-9a-z](?:\x03[(]|[(]\x03)[0-9]');
 
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
-min), a number (No. 5) or what is referred to by its number (§ 5, Article 5, Fig. 5), a sign in
-words, a time (5 p.m.), a call (rgb(1, 2)).$$;
+min), a section (§ 5), a law of the Union, a sign in words, a time (5 p.m.), a call (rgb(1, 2)).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text)
+CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text, is_end boolean)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- first whether the words beside the edge can be parts of one, as that takes a tenth of the time
-RETURN (
-    ascii(right(before, 1)) BETWEEN 48 AND 57
-    OR strpos(
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- the words beside the edge
+    _last CONSTANT text := lower(reverse(split_part(
+        reverse(rtrim(translate(before, E'\n-', '  '))), ' ', 1)));
+    _next text;
+BEGIN
+    -- first whether they can be parts of one, as that takes a tenth of the time
+    IF strpos(
         ' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
         ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
         ' hundred thousand million billion half a an and un une deux trois quatre cinq dix vingt'
         ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
         ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und minus'
-        ' moins menos ',
-        ' ' || lower(reverse(split_part(reverse(rtrim(translate(before, E'\n', ' '))), ' ', 1)))
-        || ' ') > 0
-)
-AND (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem/tie/cin'
-        '/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei/sie/och/nue'
-        '/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/', '/' || lower(left(
-        split_part(ltrim(translate(after, E'\n', ' ')), ' ', 1), 3)) || '/') > 0
-    OR strpos(lower(after), 'teen') > 0)
-AND before || E'\x03' || after ~* (
+        ' moins menos ', ' ' || _last || ' ') = 0
+        AND ascii(right(before, 1)) NOT BETWEEN 48 AND 57 THEN
+        RETURN false;
+    END IF;
+    _next := split_part(ltrim(translate(after, E'\n,.;:', '     ')), ' ', 1);
+    IF is_end AND ascii(right(before, 1)) > 57
+        AND strpos(' one half a an and un une et y ein eine und minus moins menos ',
+            ' ' || _last || ' ') = 0
+        AND (_next IN ('per', 'percent', 'Prozent') OR rag._is_unit_name(_next)
+            OR _next LIKE '(%' OR strpos(rag._money(), ' ' || _next || ' ') > 0) THEN
+        RETURN true;
+    END IF;
+    RETURN (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem'
+            '/tie/cin/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei'
+            '/sie/och/nue/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/',
+            '/' || lower(left(_next, 3)) || '/') > 0
+        OR strpos(lower(after), 'teen') > 0)
+    AND before || E'\x03' || after ~* (
     -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
     E'\\m(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred'
     '|un|une|deux|trois|quatre|cinq|dos|tres|cuatro|ein|eine|zwei|drei|vier|sechs)'
@@ -141,11 +153,13 @@ AND before || E'\x03' || after ~* (
     '|eight|nine|ten|eleven|twelve|\\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety'
     '|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|zwei|drei|vier|f\u00FCnf|zehn)'
     '(?![-\\w])');
+END
+$$;
 
 COMMENT ON FUNCTION rag._parts_numeral IS
 $$Whether the edge between two texts parts a number in words, or a fraction: two thirds, 2 and a
-half, twenty five, two hundred and six, half a million, minus five; in English, and some in French,
-Spanish and German.$$;
+half, twenty five, two hundred and six, half a million, minus five; or that from its unit (twenty
+per cent); in English, and some in French, Spanish and German.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._currencies()

@@ -104,7 +104,11 @@ RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
     AND shape !~ E'(^|[ BUN(),])(?:[:;?''*_-]|[.!]{2,})[.:;!?''*_-]*\x03[^0$+%.-]'
         '|(^|[ BUN(),])!*[;?][;!?]*\x03|\x03[.:;!?''*_]+($|[ BUN(),])'
         '|[^0]\x03[.:;!?]+\\^0+\\^($|[ BUN(),])'
-    OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,[+$-]*0'
+    -- first whether there is a figure or a mark beside it, as that takes no regular expression
+    OR (strpos('0N%^$+~/()-*:,.', right(rtrim(split_part(shape, E'\x03', 1)), 1)) > 0
+        OR strpos('0N%^$+~/()-*:,.', left(ltrim(split_part(shape, E'\x03', 2)), 1)) > 0)
+    AND shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]'
+        '|0\x03,[+$-]*0'
         '|(^|[ 0])\\^[^^0N]*[0N][^^]*\\^ *\x03 *[0N]|0 ?%\x03 ?0+[''%B]|0 *\x03 *:*[%$+^/~]'
         '|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
         '|\\( ?\x03[$0., -]*0[$0., -]*\\)|[-+~*/$]\\^? *\x03[$ (]*[.,]?0'
@@ -175,7 +179,7 @@ operator.$$;
 CREATE OR REPLACE FUNCTION rag._parts_formula(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN edge ~ (
+RETURN (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
     -- Ca(OH)₂, [CuCl₄]²⁻, −½
     E'(?:[^ \n]\x03[])}]+|[])}]\x03)'
     '(?:[\u2080-\u208E]|[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B])'
@@ -305,6 +309,99 @@ like that of the next line, has figures alone, and that has as many cells, which
 blanks part.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._references()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' article articles artikel artikels artículo artículos articolo articoli artigo artigos'
+    ' section sections sección secciones sezione figure figures figura figuras figur table'
+    ' tables tabla tablas tableau tableaux tabela tabelle tabella chapter chapters chapitre'
+    ' chapitres capítulo capítulos capitolo kapitel hoofdstuk clause clauses cláusula annex'
+    ' annexe anexo allegato bijlage appendix paragraph paragraphs paragraphe párrafo parágrafo'
+    ' paragrafo equation equations schedule volume page pages página páginas pagina abbildung'
+    ' absatz abschnitt seite seiten anhang anlage ziffer satz step steps schritt version'
+    ' directive richtlinie verordnung regulation ley статья статье статьи статью пункт пункта'
+    ' пункте глава главе главы главу раздел раздела таблица таблице таблицы рисунок рисунка'
+    ' рисунке страница странице страницы приложение приложения приложению άρθρο άρθρου madde'
+    ' مادة المادة رقم الفصل סעיף פרק धारा अनुच्छेद अध्याय tabel seccion articulo articulos'
+    ' capitulo clausula parrafo paragraf paragraphes parágrafos pagine annexes rfc пункту'
+    ' таблицу рисунку страницу разделе разделу приложении ';
+
+COMMENT ON FUNCTION rag._references IS
+$$What is referred to by its number, in small letters, each between blanks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_name(before text, after text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- without regular expressions, which have to be compiled
+    _blanks CONSTANT text := E'\t\n\r\u00A0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007'
+        '\u2008\u2009\u200A\u2028\u202F\u3000*_';
+    _after CONSTANT text := ltrim(translate(after, _blanks, rpad('', 20)), ' .');
+    _before text;
+    _behind text;
+    _which text := split_part(_after, ' ', 1);  -- B
+    _word text;  -- Appendix
+    _mark text;  -- behind it
+    _is_number boolean;
+    _is_name boolean;
+    _is_stop boolean;
+BEGIN
+    -- a figure, or a capital of Latin, Greek or Cyrillic
+    IF NOT '{[48,58),[65,91),[192,215),[216,223),[913,938),[1040,1072),[1632,1642),[2406,2416)}'
+            ::int4multirange @> ascii(_which)
+        OR left(_which, 2) <> upper(left(_which, 2)) AND ascii(_which) > 57 THEN
+        RETURN false;
+    END IF;
+    _mark := _which;
+    _which := rtrim(_which, '.,;:)]!?+"”»');
+    _mark := substr(_mark, length(_which) + 1, 1);
+    _is_number := translate(
+        rtrim(_which, 'abcdef'), '0123456789٠١٢٣٤٥٦٧٨٩०१२३४५६७८९.,:/-', '') = '';
+    IF NOT (_is_number OR length(_which) = 1 AND _which <> lower(_which)
+        OR length(_which) > 1 AND btrim(_which, 'IVXLCDM') = ''
+        OR btrim(ltrim(left(_which, 3), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') || substr(_which, 4),
+            '0123456789.') = '' AND right(_which, 1) BETWEEN '0' AND '9') THEN
+        RETURN false;
+    END IF;
+    _before := rtrim(translate(before, _blanks || '("“„«', rpad('', 25)));
+    _word := reverse(split_part(reverse(rtrim(_before, '.')), ' ', 1));
+    _behind := rtrim(split_part(_after, ' ', 2), '.,;:)]!?"”»');
+    IF translate(_word, '0123456789+-–*/=<>)]{}|&%$€£#@~^,;:!?''’', '') <> _word THEN
+        RETURN false;
+    ELSIF right(_before, 1) = '.' OR ltrim(after) LIKE '.%' OR length(_word) < 3 THEN
+        RETURN _is_number AND strpos(' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
+            ' vol p pp pag pág párr abb abs ziff lit ext no nr nº ст рис табл стр п ',
+            ' ' || normalize(lower(_word), NFC) || ' ') > 0;
+    ELSIF strpos(rag._references(), ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
+        RETURN true;
+    END IF;
+    _is_stop := rag._is_stop_word(lower(_word));
+    _before := right(rtrim(left(_before, -length(_word))), 1);
+    -- no first word of a sentence
+    _is_name := left(_word, 1) <> lower(left(_word, 1))
+        AND (strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> lower(_before));
+    RETURN CASE
+        WHEN _is_number THEN
+            -- no year
+            NOT _is_stop AND (length(_which) <> 4 OR strpos('12', left(_which, 1)) = 0)
+            AND (_is_name AND _behind = lower(_behind) OR _mark <> '' OR _behind = ''
+                OR rag._is_stop_word(lower(_behind)))
+        WHEN _which IN ('A', 'I') AND _mark = '' AND _behind <> '' THEN
+            _is_name AND _behind <> lower(_behind)
+        ELSE (_is_name OR NOT _is_stop)
+            AND (left(_word, 1) <> lower(left(_word, 1)) OR _mark <> '.') END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._parts_name IS
+$$Whether the edge between two texts, as they stand, parts a word from what tells which: a letter, a
+Roman numeral, a code or a number (Appendix B, Section IV, Gate B12, Apollo 11). A number is that
+behind what is referred to by one (Article 5, Fig. 3), behind a name within a sentence, and where
+nothing follows that it counts (size 5 of).$$;
+
+
 CREATE OR REPLACE FUNCTION rag._is_whole(
     original text, start integer, stop integer, form text DEFAULT NULL)
 RETURNS boolean
@@ -318,12 +415,13 @@ DECLARE
     _after text := substr(original, stop + 1, 48);
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
-        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03[' || rag._prose_letter() || '](?![.])'
+        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03(?![A-Z]{2}|[B-HJ-Z][ \n])['
+        || rag._prose_letter() || '](?![.])'
         || rag._prose() || '$');
     _ends CONSTANT boolean := right(_slice, 16) || E'\x03' || left(_after, 16) ~ (
         '^' || rag._prose() || '[' || rag._prose_letter()
-        || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+[' || rag._prose_letter()
-        || ']{2}' || rag._prose() || ')$');
+        || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+(?![A-Z]{2})['
+        || rag._prose_letter() || ']{2}' || rag._prose() || ')$');
     _width integer := 48;
     _parts text[];
     _edge text;
@@ -331,9 +429,9 @@ DECLARE
     _is_cut boolean;
 BEGIN
     -- a statement each: what is not executed is not prepared
-    IF rag._parts_numeral(right(_slice, 24), left(_after, 24))
+    IF rag._parts_numeral(right(_slice, 24), left(_after, 24), true)
         OR rag._parts_numeral(rtrim(right(_before, 24), E' \n'),  -- two hundred, before its blank
-            substring(_before FROM E'[ \n]*$') || left(_slice, 24))
+            substring(_before FROM E'[ \n]*$') || left(_slice, 24), false)
         AND _before !~* E'\\m(?:une?|eine?)[ \n]+$' THEN  -- a Viertel is one
         RETURN false;
     ELSIF form IS NULL AND _begins AND _ends THEN
@@ -341,13 +439,15 @@ BEGIN
     END IF;
     IF NOT _begins THEN
         IF rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
-            OR rag._parts_equation(right(_before, 24) || E'\x03' || left(_slice, 24)) THEN
+            OR rag._parts_equation(right(_before, 24) || E'\x03' || left(_slice, 24))
+            OR rag._parts_name(right(_before, 24), left(_slice, 32)) THEN
             RETURN false;
         END IF;
     END IF;
     IF NOT _ends THEN
         IF rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
-            OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24)) THEN
+            OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24))
+            OR rag._parts_name(right(_slice, 24), left(_after, 32)) THEN
             RETURN false;
         END IF;
     END IF;

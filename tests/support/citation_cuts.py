@@ -140,6 +140,12 @@ SAID = {
     "fraction in Chinese": "合同写明他的股份为三分之|一并且双方都已经知道了这件事情",
     "sign in Chinese": "合同写明气温为负[{n}度并且双方都已经知道了这件事情",
     "decimal in Japanese": "契約では値は三・|五グラムであり双方はそれをすでに知っている",
+    "letter of an appendix": "it is told by Appendix] B of the law in all",
+    "Roman numeral": "she came with Elizabeth] II to the town in May",
+    "number of a name": "they flew with Apollo] {n} to the moon in May",
+    "number of a page": "all of it stands on page] {n}, as they say",
+    "Arabic reference": "وفقا للقانون رقم] {n} يدفع المستأجر الأجرة كل شهر",
+    "unit of a number in words": "the rate is twenty] per cent of it in all",
     "syllable of Thai": "ผู้เช่าต้องชำระค่าเช่]า ทุกเดือน",
 }
 

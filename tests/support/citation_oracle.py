@@ -27,9 +27,13 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!
          r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d", r"[a-z\d]\(\d",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]",
          r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
+STOPS = "of|and|in|the|for|by|on|at|was|is|with|from|no"
+NAME = re.compile(  # before what tells which: Appendix B, page 5 of it
+    rf"(?<!\w)(?!(?:{STOPS})\b)[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]++(?<!(?<!\w)\w) (?=[B-HJ-ZÀ-ÖØ-ÞΑ-ΩА-Я](?![\w'’-])"
+    rf"|(?![12]\d{{3}}\b)[A-Z]{{0,3}}[0-9]++(?:[.,;:)!?]|$| (?:{STOPS})\b))")
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
-STOP = r" ?(?:of|and|in|the|for|by|on|at|was|is|with|from|no)\b"
+STOP = rf" ?(?:{STOPS})\b"
 AROUND = rf"^([-*+•‣▪-●>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"
 
 
@@ -44,6 +48,7 @@ def form(text: str, divided: str) -> str:
     text = re.sub(r"(?<!\w)([*_`~])(\w[^*_`~]*\w)\1(?!\w)", r"\2", text)
     text = re.sub(r"[㆖-㆟]|[^\0-\x7f\p{No}\p{Nl}\p{dt=super}\p{dt=sub}]", lambda m: min(
         normalize("NFKC", m[0]), m[0], key=lambda c: c[0] == " "), normalize("NFC", text))
+    text = NAME.sub(lambda m: m[0] + "\ue0f1", text)
     text = normalize("NFC", re.sub(r"[\p{Pd}−⁃]", "-", text.translate(SAME)).casefold())
     text = re.sub("([^!-@[-`{-~])- (?=([^!-@[-`{-~]))", lambda m: m[1] + divided if
         {kind(m[1]), kind(m[2])} <= {*"ulmvhsj"} else m[0], re.sub(r"[\s\x1c-\x1f]+", " ", text))
@@ -56,10 +61,12 @@ def inside(rules: tuple[str, ...], text: str) -> set[int]:
     return {place for m in found for place in range(m.start() + 1, m.end())}
 
 def proves(source: str, quote: str) -> bool:
-    for text, asked in {(form(source, mark), form(quote, mark)) for mark in ("", "-")}:
+    for told, asked in {(form(source, mark), form(quote, mark)) for mark in ("", "-")}:
+        text, asked = told.replace("\ue0f1", ""), asked.replace("\ue0f1", "")
+        names = {m.start() - n for n, m in enumerate(re.finditer("\ue0f1", told))}
         kinds, words, bare = ("".join(map(kind, text)), *(text.replace(FREE, c) for c in (" ", "")))
         places = [n for n, c in enumerate(text) if c != FREE]
-        cuts = inside(INSIDE, kinds) | inside(WORDS, words)
+        cuts = inside(INSIDE, kinds) | inside(WORDS, words) | names | {n - 1 for n in names}
         notes = {m.start() for m in re.finditer(NOTE, text)}
         ends = (cuts - notes) | {n for n in inside((UNIT,), kinds) if not re.match(STOP, words[n:])}
         for some in {a.replace(FREE, "") for a in (asked, re.sub(AROUND, "", asked))}:
