@@ -38,6 +38,7 @@ DECLARE
     _collection rag.collections := rag._require_collection(log_answer.collection);
     _retrieved text[];
     _notes text[];
+    _unknown text;
 BEGIN
     IF _collection.keep_answers <= interval '0'
         OR rag._scope(_collection.collection_id) IS NOT NULL THEN
@@ -47,6 +48,13 @@ BEGIN
         RAISE EXCEPTION 'an answer to log has an id and is a JSON object, not a JSON %',
             coalesce(jsonb_typeof(answer), 'null')
         USING ERRCODE = 'RG001', HINT = 'pass what rag.ask returns';
+    END IF;
+    SELECT min(k.name) INTO _unknown FROM jsonb_object_keys(answer) AS k (name)
+    WHERE k.name <> ALL ('{text,found,citations,sufficient,reason,strategy,model,notes,steps,usage'
+        ',cost,seconds,trace_id,unsupported,freshness,tool_results,cached,support,retrieved}');
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'an answer has no field %', to_json(left(_unknown, 100))
+        USING ERRCODE = 'RG001', HINT = 'pass what rag.ask returns, and retrieved';
     END IF;
     IF jsonb_typeof(answer -> 'retrieved') = 'array' THEN
         _retrieved := ARRAY(SELECT DISTINCT u.uri FROM (

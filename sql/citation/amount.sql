@@ -28,11 +28,10 @@ $$Whether a word, in small letters, is a stop word of one of PostgreSQL's dictio
 
 
 CREATE OR REPLACE FUNCTION rag._is_unit(word text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN length(word) < 2
     -- also stop words, in one language or another
-    OR word = ANY ('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
+    OR word = ANY('{am,da,defa,em,ha,in,kez,lei,li,ma,mes,mi,mia,min,mio,mu,per,por,pour,sen'
         ',som,ton,var,vi,раз}')
     OR NOT rag._is_stop_word(word);
 
@@ -108,8 +107,8 @@ BEGIN
         AND ascii(right(before, 1)) NOT BETWEEN 48 AND 57 THEN
         RETURN false;
     END IF;
-    _next := split_part(ltrim(translate(after, E'\n,.;:', '     ')), ' ', 1);
-    IF is_end AND ascii(right(before, 1)) > 57
+    _next := rtrim(split_part(ltrim(translate(after, E'\n', ' ')), ' ', 1), '.,;:!?)"');
+    IF is_end AND _next <> '' AND ascii(right(before, 1)) > 57
         AND strpos(' one half a an and un une et y ein eine und minus moins menos ',
             ' ' || _last || ' ') = 0
         AND (_next IN ('per', 'percent', 'Prozent') OR rag._is_unit_name(_next)

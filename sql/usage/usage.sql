@@ -9,6 +9,7 @@ SET lock_timeout = '1s'
 AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(record_usage.collection);
+    _unknown text;
 BEGIN
     IF record_usage.strategy IS NULL OR record_usage.answer_count IS NULL
         OR record_usage.answer_count < 0 THEN
@@ -31,6 +32,16 @@ BEGIN
         USING ERRCODE = 'RG001',
             HINT = 'write [{"kind": "answer", "model": "...", "calls": 1, "prompt_tokens": 900, '
                 '"answer_tokens": 80, "cost": 0.002}], with numbers of 0 to 10^12';
+    END IF;
+    SELECT min(k.name) INTO _unknown
+    FROM jsonb_array_elements(record_usage.calls) AS x (call), jsonb_object_keys(x.call) AS k (name)
+    WHERE k.name NOT IN ('kind', 'model', 'calls', 'prompt_tokens', 'answer_tokens', 'cost',
+        'unpriced_calls', 'cached_hits', 'failures');
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'a call has no field %', to_json(left(_unknown, 100)) USING
+            ERRCODE = 'RG001',
+        HINT = 'use kind, model, calls, prompt_tokens, answer_tokens, cost, unpriced_calls, '
+            'cached_hits, failures';
     END IF;
     INSERT INTO rag.usage AS u (day, role_name, collection_name, strategy, call_kind, model_name,
         slot, answers, calls, prompt_tokens, answer_tokens, cost, unpriced_calls, cached_hits,

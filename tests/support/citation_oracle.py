@@ -29,7 +29,8 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!
          r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
 STOPS = "of|and|in|the|for|by|on|at|was|is|with|from|no"
 NAME = re.compile(  # before what tells which: Appendix B, page 5 of it
-    rf"(?<!\w)(?!(?:{STOPS})\b)[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]++(?<!(?<!\w)\w) (?=[B-HJ-ZÀ-ÖØ-ÞΑ-ΩА-Я](?![\w'’-])"
+    rf"(?<!\w)(?!(?:{STOPS})\b)[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]++(?<!(?<!\w)\w) "
+    rf"(?=[B-HJ-ZÀ-ÖØ-ÞΑ-ΩА-Я](?![\w'’-])"
     rf"|(?![12]\d{{3}}\b)[A-Z]{{0,3}}[0-9]++(?:[.,;:)!?]|$| (?:{STOPS})\b))")
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it

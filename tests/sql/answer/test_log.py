@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from fakes import HashEmbedder
 
 from rag_pg import InvalidInput, NotFound, Rag, Settings
 from rag_pg.client.collection import Collection
+from rag_pg.types import to_json
 
 QUESTION = "When does the office open?"
 OPENING = "The office opens at eight in the morning."
@@ -40,6 +42,18 @@ def test_an_answer_is_logged_where_the_collection_says_so(docs: Collection) -> N
     assert len(docs.answers.list()) == 1
     docs.rag.database.maintain()
     assert docs.answers.list() == []
+
+
+def test_what_ask_returns_is_logged_and_an_unknown_field_refused(
+    docs: Collection, dsn: str
+) -> None:
+    answer = to_json(docs.ask(QUESTION))
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        log = "SELECT rag.log_answer('docs', gen_random_uuid(), 'When?', %s)"
+        assert connection.execute(log, [json.dumps(answer)]).fetchone() == (True,)
+        with pytest.raises(psycopg.Error, match='no field "citation"') as caught:
+            connection.execute(log, [json.dumps({**answer, "citation": []})])
+    assert caught.value.sqlstate == "RG001"
 
 
 def test_a_stream_is_logged_too(docs: Collection) -> None:

@@ -534,6 +534,9 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("In the USA the price rose in all of May.", "In the USA the price"),
         ("They like bread and butter = good food.", "They like bread and butter"),
         # no name of the word before it
+        ("The code of the vault is seven.", "The code of the vault is seven"),
+        ("They told us to bring seven. Days went by.", "They told us to bring seven."),
+        ("They said that they own two of the houses.", "They said that they own two"),
         ("There the workers were 5 people of the town.", "There the workers were"),
         ("They have known it since 1970, as is said.", "They have known it since"),
         ("They said that the book was by J. Smith.", "They said that the book was by"),

@@ -87,6 +87,14 @@ def test_what_are_no_calls_is_refused(connection: Connection, calls: str) -> Non
 
 
 @pytest.mark.usefixtures("docs")
+def test_an_unknown_field_of_a_call_is_refused(connection: Connection) -> None:
+    calls = '[{"kind": "a", "model": "m"}, {"kind": "a", "model": "m", "prompt_token": 9}]'
+    with pytest.raises(psycopg.Error, match='no field "prompt_token"') as caught:
+        connection.execute("SELECT rag.record_usage('docs', 's', %s)", [calls])
+    assert caught.value.sqlstate == "RG001"
+
+
+@pytest.mark.usefixtures("docs")
 def test_another_grouping_or_collection_is_refused(database: Database) -> None:
     with pytest.raises(InvalidQuery, match="unknown grouping {week}"):
         database.usage_report(None, None, ["week"])
