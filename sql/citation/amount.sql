@@ -131,13 +131,13 @@ BEGIN
     '|hundredths|thousandths|demie?|tiers|quarts?|cinqui\u00E8mes?|tercios?|cuartos?|medio|media'
     '|drittel|viertel|f\u00FCnftel|sechstel|zehntel)(?![-\\w])'
     -- twenty five, treinta y cinco, vingt et un
-    '|\\m(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ \n]*\x03[ \n]+'
+    || E'|\\m(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ \n]*\x03[ \n]+'
     '(?:one|two|three|four|five|six|seven|eight|nine)(?![-\\w])'
     '|\\m(?:treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|vingt|trente|quarante'
     '|cinquante|soixante)(?:[ \n]*\x03[ \n]+(?:et|y)[ \n]+|[ \n]+(?:et|y)[ \n]*\x03[ \n]+)'
     '(?:une?|onze|uno|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)(?!\\w)'
     -- two hundred, half a million; hundred and five
-    '|\\m(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
+    || E'|\\m(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
     '|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|deux|trois|quatre|cinq|dix'
     '|dos|tres|cien|zwei|drei|zehn|hundert)[ \n]*\x03[ \n]+'
     '|half[ \n]*\x03[ \n]+an?[ \n]+|half[ \n]+an?[ \n]*\x03[ \n]+)'
@@ -148,7 +148,7 @@ BEGIN
     '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
     '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)'
     -- minus five
-    '|\\m(?:minus|moins|menos)[ \n]*\x03[ \n]+(?:zero|one|two|three|four|five|six|seven'
+    || E'|\\m(?:minus|moins|menos)[ \n]*\x03[ \n]+(?:zero|one|two|three|four|five|six|seven'
     '|eight|nine|ten|eleven|twelve|\\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety'
     '|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|zwei|drei|vier|f\u00FCnf|zehn)'
     '(?![-\\w])');
