@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Context, Decimal, localcontext
 from itertools import chain
 from typing import Literal
 
+from rag_pg.answer.freshness import source_date
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.relations import bounds_of
 from rag_pg.text import Table, content_words, is_among, is_function_word, words
@@ -16,6 +18,7 @@ from rag_pg.text import Table, content_words, is_among, is_function_word, words
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
 
 MOST_ROWS = 60  # that something is counted over: they are shown
+_LONGEST_DATE = 20  # characters of a cell
 LONGEST = 1000  # characters of a question that asks for that
 _NUMBER = re.compile(
     r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
@@ -35,6 +38,10 @@ _SCALES = (  # see `Scale`
     ("depth tiefe profondeur", "metre", "deep|tief", "shallow|flach", "", ""),
     ("width breite largeur", "metre", "wid|broad|breit", "narrow|schmal", "", ""),
     ("height elevation altitude höhe hauteur altura", "metre", "tall", "", "tall", ""),
+    ("noise sound loudness lärm geräusch schall bruit ruido", "", "loud|laut", "quiet|leis",
+     "bruyante?s?|ruidos[oa]s?", "silencieu(?:x|ses?)|silencios[oa]s?"),
+    ("temperature temperatur température temperatura", "", "hott|warm|wärm", "cold|cool|kält|kühl",
+     "chaude?s?|calientes?", "froide?s?|frí[oa]s?"),
     ("", "day", "slow|langsam", "fast|quick|schnell", "lente?s?|lent[oa]s?",
      "rapides?|rápid[oa]s?"),
 )  # fmt: skip
@@ -96,13 +103,23 @@ _ASKED: dict[Aggregate, str] = {
     rf"|{_LEAST_OF}|(?<!at )least",
     "count": r"how many|number of|wie viele|anzahl|combien de|cuánt[oa]s",
 }
+_ASKED_OF_DATES: dict[Aggregate, str] = {
+    "maximum": r"newest|latest|most recent|youngest|neueste\w*|jüngste\w*|späteste\w*"
+    r"|plus récente?s?|más recientes?",
+    "minimum": r"oldest|earliest|älteste\w*|früheste\w*|plus ancien(?:ne)?s?|más antigu[oa]s?",
+}
+_OF_DATES = re.compile(rf"\b(?:{'|'.join(_ASKED_OF_DATES.values())})\b", re.IGNORECASE)
+_SAID_OF: dict[Aggregate, tuple[str, str]] = {  # of numbers, of dates
+    "maximum": ("highest", "latest"),
+    "minimum": ("lowest", "earliest"),
+}
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
 _YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
 _NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
 _OF_TABLES = (
     "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
-    "expensive", "together", "overall", "alle", "allen", "tabelle", "liste", "zeile", "spalte",
-    "wert", "betrag",
+    "expensive", "together", "overall", "belong", "contain", "include", "sell", "alle", "allen",
+    "tabelle", "liste", "zeile", "spalte", "wert", "betrag", "gehören", "enthalten",
 )  # fmt: skip
 
 
@@ -113,10 +130,19 @@ def is_operation(word: str) -> bool:
 
 def asked_aggregate(question: str) -> Aggregate | None:
     """Return what a question wants to be counted over the rows of a table, None: nothing."""
+    return _asked(question, _ASKED)
+
+
+def is_counted(question: str) -> bool:
+    """Whether a question may ask for something over the rows of a table, dates included."""
+    return (asked_aggregate(question) or _asked(question, _ASKED_OF_DATES)) is not None
+
+
+def _asked(question: str, by: Mapping[Aggregate, str]) -> Aggregate | None:
     if len(question) > LONGEST:
         return None
     text = " ".join(question.casefold().split())
-    found = {name for name, pattern in _ASKED.items() if re.search(rf"\b(?:{pattern})\b", text)}
+    found = {name for name, pattern in by.items() if re.search(rf"\b(?:{pattern})\b", text)}
     if "count" in found and len(found) > 1:  # the total number of
         found -= {"count"} if found & {"average", "maximum", "minimum"} else {"sum"}
     return found.pop() if len(found) == 1 else None
@@ -132,7 +158,7 @@ def asked_extreme(question: str, row: str) -> str:
 def without_operation(question: str, table: Table) -> str:
     """Return a question without the words of what is counted, and with the name of a column of the
     table for another word that it has for that (cost, where it has prices)."""
-    left = _OPERATION.sub(" ", question).split()
+    left = _OF_DATES.sub(" ", _OPERATION.sub(" ", question)).split()
     plain = [word.strip("?!.,;:").casefold() for word in left]
     names = words(" ".join(table.names))
     for scale in _named(table, plain):
@@ -153,11 +179,11 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     alone, a cell is no number or has another unit, thousands cannot be told from decimals, or there
     is a row of totals, which has no part in a maximum or minimum.
     """
-    wanted = asked_aggregate(question)
-    if wanted is None or not 1 < len(table.rows) <= MOST_ROWS:
+    if not 1 < len(table.rows) <= MOST_ROWS:
         return None
-    asked = content_words(" ".join(_OPERATION.sub(" ", question).split()))
-    asked = [word for word in asked if not is_function_word(word)]
+    wanted, plain = asked_aggregate(question), _OPERATION.sub(" ", question)
+    of_dates = _asked(question, _ASKED_OF_DATES)
+    asked = _asked_words(_OF_DATES.sub(" ", plain) if of_dates else plain)
     meant = _meant(table, asked)
     if of_them := _columns_of(question, table, _OF_COLUMNS):
         meant = of_them
@@ -170,9 +196,13 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     known += _of_all(table)
     if not all(is_among(word, known) for word in asked):
         return None
+    if of_dates and not of_them:
+        return _extreme_date(of_dates, asked, meant, table)
+    if wanted is None:
+        return None
     if wanted == "count":
         has_totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
-        return _count(asked, table) if meant == [0] and not has_totals else None
+        return None if has_totals else _count(asked, meant, table)
     columns = [(n, found) for n in meant if (found := _numbers(table, n))]
     if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
         return None
@@ -185,18 +215,55 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
         for n, row in enumerate(table.cells)
         if _TOTAL.match(row[0].casefold()) and _may_be_sum(numbers[n], sum(numbers) - numbers[n])
     ]
-    is_extreme = wanted in ("maximum", "minimum")
+    is_extreme = wanted in _SAID_OF
     counted = [number for n, number in enumerate(numbers) if n not in totals]
     if not counted or (totals and not is_extreme):
         return None
     value = _calculated(wanted, counted)
-    best = [n for n, number in enumerate(numbers) if number == value and n not in totals]
+    if is_extreme:
+        best = [n for n, number in enumerate(numbers) if number == value and n not in totals]
+        return _extreme(table, column, best, f"{_SAID_OF[wanted][0]} of {len(counted)}")
     shown = f"{wanted} of {table.names[column]}: {unit.format(f'{value:f}')}"
-    if not is_extreme:
-        return f"{shown} ({len(numbers)} rows)", table.rows
-    which = ", ".join(table.cells[n][0] for n in best) if column else ""
-    rows = [table.rows[n] for n in best]
-    return f"{shown} ({f'{which}; ' if which else ''}{len(counted)} rows)", rows
+    return f"{shown} ({len(numbers)} rows)", table.rows
+
+
+def _asked_words(question: str) -> list[str]:
+    asked = content_words(" ".join(question.split()))
+    return [word for word in asked if not is_function_word(word)]
+
+
+def _extreme(
+    table: Table, column: int, best: Sequence[int], said: str
+) -> tuple[str, Sequence[int]]:
+    """The rows that have the most or least, by their first cells, in words."""
+    which = ", ".join(table.cells[n][0] for n in best) + ": " if column else ""
+    cell = table.cells[best[0]][column].strip()
+    shown = f"{which}{table.names[column]} {cell}, the {said} rows"
+    return shown, [table.rows[n] for n in best]
+
+
+def _extreme_date(
+    wanted: Aggregate, asked: Sequence[str], meant: Sequence[int], table: Table
+) -> tuple[str, Sequence[int]] | None:
+    """The rows of the latest or earliest date of the one column of dates, or that which is meant;
+    None where there is none, or two, or a question has a word that stands in some rows alone."""
+    dated = {n: days for n in range(len(table.names)) if (days := _days(table, n))}
+    columns = [n for n in meant if n in dated] or list(dated)
+    if len(columns) != 1 or _restricts(asked, table, columns[0]):
+        return None
+    column, days = columns[0], dated[columns[0]]
+    value = max(days) if wanted == "maximum" else min(days)
+    best = [n for n, day in enumerate(days) if day == value]
+    return _extreme(table, column, best, f"{_SAID_OF[wanted][1]} of {len(days)}")
+
+
+def _days(table: Table, column: int) -> list[date] | None:
+    """The dates of a column; None where a cell is none, or all are of digits alone."""
+    cells = [row[column].strip() for row in table.cells]
+    if not all(cells) or all(map(str.isdigit, cells)) or max(map(len, cells)) > _LONGEST_DATE:
+        return None
+    days = [source_date({}, cell, "") for cell in cells]
+    return [day for day in days if day] if all(days) else None
 
 
 def rows_without(question: str, table: Table) -> set[int]:
@@ -249,12 +316,18 @@ def _may_be_sum(number: Decimal, of_others: Decimal) -> bool:
     return 10 * abs(number) >= 9 * abs(of_others)
 
 
-def _count(asked: Sequence[str], table: Table) -> tuple[str, Sequence[int]] | None:
-    """How many rows there are, where each is of something else and none is left out."""
-    different = {row[0].casefold() for row in table.cells}
-    if len(different) < len(table.cells) or _restricts(asked, table, None):
+def _count(
+    asked: Sequence[str], meant: Sequence[int], table: Table
+) -> tuple[str, Sequence[int]] | None:
+    """How many rows there are, where each is of something else by the columns that are meant, and
+    none is left out."""
+    for n in meant:
+        different = {row[n].casefold() for row in table.cells}
+        if len(different) < len(table.cells) or (n and _numbers(table, n)):
+            return None
+    if not meant or _restricts(asked, table, None):
         return None
-    return f"number of {table.names[0]}: {len(table.rows)}", table.rows
+    return f"number of {table.names[meant[-1]]}: {len(table.rows)}", table.rows
 
 
 def _meant(table: Table, asked: Sequence[str]) -> list[int]:

@@ -13,6 +13,7 @@ from rag_pg.answer.aggregates import (
     aggregate,
     asked_aggregate,
     asked_extreme,
+    is_counted,
     row_as_table,
     without_operation,
 )
@@ -43,8 +44,10 @@ from rag_pg.answer.passage import (
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
+from rag_pg.answer.rows import rows_with
 from rag_pg.text import (
     Sentence,
+    Table,
     compared_by,
     compared_things,
     content_words,
@@ -131,13 +134,13 @@ def question_subject(question: str, hits: Sequence[Hit]) -> str:
     compare it, or count it over a table of the hits."""
     if things := compared_things(question):
         return question if compared_by(question) else " and ".join(things)
-    if asked_aggregate(question) is None:
+    if not is_counted(question):
         return question
     for hit in hits:
         about = " ".join([*heading_path(hit), hit.content.partition("|")[0]])
         tables = find_tables(hit.content, split_sentences(hit.content))
         for table in tables:
-            if aggregate(question, table, about):
+            if _aggregate(question, table, about):
                 return without_operation(question, table)
     return question
 
@@ -532,11 +535,7 @@ def _count_rows(
     table = near[0]
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
-    found = aggregate(question, table, about)
-    if found is None:  # the columns may be the things, and one row what is asked of them
-        turned = (row_as_table(table, row) for row in range(len(table.rows)))
-        of_rows = [found for row in turned if (found := aggregate(question, row, about))]
-        found = of_rows[0] if len(of_rows) == 1 else None
+    found = _aggregate(question, table, about)
     is_whole = (page.begins or table.first > 0) and (page.ends or table.last < len(page.sentences))
     if found is None or not (is_whole or len(_inside(c, page, table.rows)) == len(table.rows)):
         return None
@@ -546,8 +545,25 @@ def _count_rows(
         return None
     start = c.hit.content.index(inside[0])
     quote = c.hit.content[start : c.hit.content.index(inside[-1], start) + len(inside[-1])]
-    marked = f"**{result}** [{number}]\n\n{page.show(range(table.first, table.last))}"
-    return _Shown(text=marked, citation=cite(number, c.hit, quote), note="")
+    dropped = set(table.rows).difference(rows)
+    some = page.without(dropped).show(range(table.first, table.last - len(dropped)))
+    note = f"{len(rows)} of {len(table.rows)} rows are shown" if dropped else ""
+    marked = f"**{result}** [{number}]\n\n{some}"
+    return _Shown(text=marked, citation=cite(number, c.hit, quote), note=note)
+
+
+def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[int]] | None:
+    """What is asked of a table, of those of its rows that have what the question names, or of one
+    row whose columns are the things; None where that cannot be told for certain."""
+    if found := aggregate(question, table, about):
+        return found
+    if restricted := rows_with(question, table):
+        rest, what, some = restricted
+        if found := aggregate(rest, some, about):
+            return f"{found[0]} ({what})", found[1]
+    turned = (row_as_table(table, row) for row in range(len(table.rows)))
+    of_rows = [found for row in turned if (found := aggregate(question, row, about))]
+    return of_rows[0] if len(of_rows) == 1 else None
 
 
 def _of_counted(
@@ -555,7 +571,7 @@ def _of_counted(
 ) -> Cited | None:
     """Return the best sentence of the first passage of the first document that has the rows which
     what a question wants to be counted is true of; None for none, or where nothing is counted."""
-    if asked_aggregate(question) is None:
+    if not is_counted(question):
         return None
     for c in (c for c in ranked if c.hit.document_id == ranked[0].hit.document_id):
         page, positions = _on_page(c, [c.best], read_around)

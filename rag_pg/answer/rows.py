@@ -1,13 +1,14 @@
-"""A claim about one row of a table, and what another has."""
+"""A claim about one row of a table, and what another has; the rows that a question is about."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.figures import figures_of
 from rag_pg.answer.passage import read_source
-from rag_pg.text import is_among, is_function_word, words
+from rag_pg.text import Table, is_among, is_function_word, words
 
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
@@ -54,6 +55,28 @@ def is_not_the_most(claim: str, source: str) -> bool:
         if found and table.rows[named[0]] not in found[1]:
             return True
     return False
+
+
+def rows_with(question: str, table: Table) -> tuple[str, str, Table] | None:
+    """Return (question without it, what it is, the rows that have it) of the one cell that a
+    question names in the columns with equal cells (boxes of Haddad); None where there is none, or
+    several."""
+    columns = [list(column) for column in zip(*table.cells, strict=True)]
+    found = {
+        (n, cell)
+        for n, cells in enumerate(columns)
+        if len(set(cells)) < len(cells)
+        for cell in cells
+        if any(map(str.isalpha, cell)) and names_cell(question, cell)
+    }
+    if len(found) != 1:
+        return None
+    ((column, cell),) = found
+    of_it = words(f"{table.names[column]} {cell}")
+    rest = " ".join(t for t in question.split() if not all(is_among(w, of_it) for w in words(t)))
+    rows = [n for n, own in enumerate(columns[column]) if own == cell]
+    some = replace(table, rows=[table.rows[n] for n in rows], cells=[table.cells[n] for n in rows])
+    return rest, f"{table.names[column]}: {cell}", some
 
 
 def names_cell(claim: str, cell: str) -> bool:

@@ -14,6 +14,8 @@ _CLAUSE = re.compile(  # § 4, Article 4, 4. **Fees.**
     r"[ \u00a0]?(?P<number>\d{1,3})(?:[.):]|\b)(?=[ \t]+\S)(?![ \t]+\|)"
 )
 _NAMED = re.compile(rf"(?:(?:§+|[A-Z]\w*\.?)[ \u00a0]?)?\d{{1,3}}[.):]? \S.{{0,{LONGEST_NAME}}}")
+_COUNTED = re.compile(r"[ \t]*(?:\d{1,3}[.):]|§|[A-Z]\w*\.?[ \u00a0]\d)")  # 3. Roof, TOP 3 Roof
+_FULL_STOP = re.compile(r"[^\W_]{2}[)\"'”’»]*[.!?](?:\s|\Z)")
 _PART = re.compile(r"[ \t]*(?:\(\d{1,2}[a-z]?\)|\d{1,3}\.\d{1,2}\.?|\(?[a-z]\))[ \t]+\S")
 _VALUE = re.compile(r"([ ]*)(\d{1,3})[ ]{2,}\S")
 _OF_STEPS = 99  # the highest number of a step
@@ -36,10 +38,19 @@ def find_clauses(lines: Sequence[str]) -> set[int]:
     }
 
 
-def names_clause(line: str, below: str) -> bool:
-    """Whether a line is the number and name of a clause whose parts, (1) or 4.1, begin below."""
+def names_clause(line: str, below: Sequence[str]) -> bool:
+    """Whether a line is the number and name of a clause whose parts, (1) or 4.1, begin below, or of
+    a paragraph that is below it, though it could have begun in this line."""
     is_name = _NAMED.fullmatch(line.strip()) and line[-1:] not in ".;:,!?"
-    return bool(is_name and not _PART.match(line) and _PART.match(below))
+    if not is_name or _PART.match(line):
+        return False
+    width = max(map(len, below))
+    return bool(_PART.match(below[0])) or (
+        below[0][:1].isupper()
+        and _COUNTED.match(line) is not None
+        and len(line) + 1 + len(below[0].split(None, 1)[0]) <= width
+        and any(map(_FULL_STOP.search, below))
+    )
 
 
 def find_values(lines: Sequence[str]) -> set[int]:

@@ -353,9 +353,10 @@ def _labels(lines: Sequence[str]) -> dict[int, str]:
     the first of a paragraph, in bold, in capitals or of a clause."""
     found = {}
     for at, (line, below) in enumerate(pairwise(lines)):
-        if at and lines[at - 1]:
+        if (at and lines[at - 1]) or not line or not below:
             continue
-        if names_clause(line, below):
+        behind = takewhile(lambda n: lines[n], range(at + 1, len(lines)))
+        if names_clause(line, [lines[n] for n in behind]):
             found[at] = line.strip()
         elif (
             below[:1].strip()  # no term

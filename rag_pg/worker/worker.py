@@ -167,9 +167,9 @@ class Worker:
         self._grow_pool()
         self.sources.act()
         with self._heartbeat.beating(at_once=False):
-            claimed = _drain(self._embedding)
-            claimed += _drain([self._enriching])  # of what was just stored
-            claimed += _drain(self._writing)
+            claimed = self._drain(self._embedding)
+            claimed += self._drain([self._enriching])  # of what was just stored
+            claimed += self._drain(self._writing)
         if claimed:
             self.database.value(int, "measure_spaces", collections=self._heartbeat.collections)
         self._raise_mismatch()
@@ -262,6 +262,21 @@ class Worker:
                     log.warning("maintenance was put off: %s", exc)
             self.stop.wait(MAINTAIN_SECONDS)
 
+    def _drain(self, pipelines: Sequence[Pipeline]) -> int:
+        """Work with all of these side by side until nothing is due. Returns how many jobs."""
+        if len(pipelines) == 1:
+            return pipelines[0].drain()
+        was_stopped = self.stop.is_set()
+        with Threads(len(pipelines) or 1, "rag-pg-pipeline") as threads:
+            try:
+                return sum(threads.map(lambda pipeline: pipeline.drain(), pipelines))
+            except (KeyboardInterrupt, SystemExit):
+                self.stop.set()  # so that the others hand back what they hold
+                threads.shutdown()
+                if not was_stopped:
+                    self.stop.clear()
+                raise
+
     def _on_progress(self, documents: int, chunks: int) -> None:
         with self._reporting:
             self._report(documents, chunks)
@@ -274,11 +289,3 @@ class Worker:
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:
             raise self._heartbeat.error
-
-
-def _drain(pipelines: Sequence[Pipeline]) -> int:
-    """Work with all of these side by side until nothing is due. Returns how many jobs."""
-    if len(pipelines) == 1:
-        return pipelines[0].drain()
-    with Threads(len(pipelines) or 1, "rag-pg-pipeline") as threads:
-        return sum(threads.map(lambda pipeline: pipeline.drain(), pipelines))

@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,14 @@ def add(dsn: str, tmp_path: Path, folder: Path) -> Callable[[float], "subprocess
         )
 
     return run
+
+
+@pytest.fixture
+def interruptible() -> Iterator[int]:
+    """The main thread, which Ctrl-C interrupts also where whoever runs the tests ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield threading.get_ident()
+    signal.signal(signal.SIGINT, handler)
 
 
 def wait_until_held(connection: Connection) -> None:
@@ -157,6 +166,27 @@ def test_an_interrupted_round_hands_back_what_it_holds(
         assert set(rows) == {(None, 0, "waiting")}
     embedder.fail = lambda texts: None
     assert docs.add(*documents).added == 50
+
+
+def test_workers_side_by_side_are_interrupted_together(
+    rag: Rag, embedder: HashEmbedder, connection: Connection, interruptible: int
+) -> None:
+    worker = rag.worker(concurrency=2)
+
+    def interrupt(texts: object) -> None:
+        embedder.fail = lambda texts: wait_until(worker.stop.is_set, "the other to be told")
+        signal.pthread_kill(interruptible, signal.SIGINT)
+        embedder.fail(texts)
+
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(({"uri": str(n), "content": f"text {n}"} for n in range(400)), wait=False)
+    embedder.fail = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        worker.drain()
+    rows = connection.execute("SELECT lease, attempts, state FROM rag.jobs").fetchall()
+    assert set(rows) == {(None, 0, "waiting")}
+    embedder.fail = lambda texts: None
+    assert worker.drain() == len(rows)
 
 
 def test_an_add_says_what_it_waits_for(
