@@ -291,7 +291,7 @@ def row_as_table(table: Table, row: int) -> Table:
     return Table(
         first=at,
         last=at + 1,
-        names=["-", name],
+        names=[table.names[0] or "-", name],
         rows=[at] * len(cells),
         cells=list(zip(table.names[1:], cells, strict=True)),
         is_headed=True,

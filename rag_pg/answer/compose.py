@@ -15,6 +15,7 @@ from rag_pg.answer.aggregates import (
     asked_extreme,
     is_counted,
     row_as_table,
+    rows_without,
     without_operation,
 )
 from rag_pg.answer.candidate import Candidate
@@ -98,7 +99,7 @@ def compose_answer(
         alone = edition or kind == "how_to"
         passages = [(c, [at, *([] if alone else _next_best(question, asked, c, at, kind))])]
     shown = [
-        _show_passage(question, c, cited, kind, read_around, number)
+        _show_passage(question, c, cited, kind, read_around, number, ranked)
         for number, (c, cited) in enumerate(passages, 1)
     ]
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
@@ -112,6 +113,17 @@ def compose_answer(
             break
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
         if c.evidence < first[0].evidence - FURTHER_LESS or asked.differ_in(path):
+            continue
+        import os
+
+        V = os.environ.get("RAGV", "")
+        f0 = first[0]
+        if (
+            "3" in V
+            and c.word_shares_with_headings[c.best] < 0.5 * f0.word_shares_with_headings[f0.best]
+        ):
+            continue
+        if "4" in V and not c.word_shares[c.best] > 0:
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
@@ -341,6 +353,11 @@ def _next_best(
     if page.sections[page.section(at)].level >= CLAUSE:  # the others are about something else
         others = [n for n in others if page.section(n) == page.section(at)]
     others = [n for n in others if not asked.differ_in(c.shown[n])]
+    import os
+
+    V = os.environ.get("RAGV", "")
+    if "2" in V and not numbers:
+        others = [n for n in others if c.word_shares[n] > 0]
     best = max(others, key=lambda n: c.scores[n], default=None)
     least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
     return [best] if best is not None and (c.scores[best] >= least or not is_prose) else []
@@ -362,6 +379,7 @@ def _show_passage(
     kind: QuestionKind,
     read_around: ReadAround | None,
     number: int,
+    ranked: Sequence[Candidate],
 ) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
     cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
@@ -370,7 +388,7 @@ def _show_passage(
     section = page.section(positions[0])
     parts = [*heading_path(c.hit), page.sections[section].heading]
     path = " › ".join(dict.fromkeys(filter(None, parts)))
-    if counted := _count_rows(question, c, page, positions[0], number):
+    if counted := _count_rows(question, c, page, positions[0], number, ranked):
         return replace(counted, text=f"{path}\n\n{counted.text}" if path else counted.text)
     how_to = kind == "how_to"
     follow = None
@@ -380,7 +398,8 @@ def _show_passage(
     note, extreme = "", _uncounted(question, c, page, positions[0])
     if follow is None:
         most = limit + BEYOND if how_to else LIMIT // 2
-        page, positions, note = thin(page, positions, question, most)
+        others = {at for table in page.tables for at in rows_without(question, table)}
+        page, positions, note = thin(page, positions, question, most, but=others)
     span = window(page, positions, limit=limit, lead=not how_to)
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
@@ -524,10 +543,16 @@ def _first_step(c: Candidate, page: Page, position: int) -> int:
 
 
 def _count_rows(
-    question: str, c: Candidate, page: Page, position: int, number: int
+    question: str,
+    c: Candidate,
+    page: Page,
+    position: int,
+    number: int,
+    ranked: Sequence[Candidate],
 ) -> _Shown | None:
-    """Return what a question wants to be counted over a table, with the table; None where it may go
-    on outside the page, or where no row that this is true of stands in the passage."""
+    """Return what a question wants to be counted over a table, with the rows that this is true of;
+    None where the table may go on outside the page, or none of them stands in a passage of its
+    document."""
     section = page.sections[page.section(position)]
     near = [t for t in page.tables if section.first <= t.first < section.last]
     if len(near) != 1 or not near[0].rows:
@@ -536,20 +561,21 @@ def _count_rows(
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
     found = _aggregate(question, table, about)
-    is_whole = (page.begins or table.first > 0) and (page.ends or table.last < len(page.sentences))
-    if found is None or not (is_whole or len(_inside(c, page, table.rows)) == len(table.rows)):
+    if found is None or not page.is_whole(table):
         return None
     result, rows = found
-    inside = _inside(c, page, rows)
-    if not inside:
+    own = [c, *(other for other in ranked if other.hit.document_id == c.hit.document_id)]
+    quoted = next(((one, texts) for one in own if (texts := _inside(one, page, rows))), None)
+    if quoted is None:
         return None
-    start = c.hit.content.index(inside[0])
-    quote = c.hit.content[start : c.hit.content.index(inside[-1], start) + len(inside[-1])]
+    one, inside = quoted
+    start = one.hit.content.index(inside[0])
+    quote = one.hit.content[start : one.hit.content.index(inside[-1], start) + len(inside[-1])]
     dropped = set(table.rows).difference(rows)
     some = page.without(dropped).show(range(table.first, table.last - len(dropped)))
     note = f"{len(rows)} of {len(table.rows)} rows are shown" if dropped else ""
     marked = f"**{result}** [{number}]\n\n{some}"
-    return _Shown(text=marked, citation=cite(number, c.hit, quote), note=note)
+    return _Shown(text=marked, citation=cite(number, one.hit, quote), note=note)
 
 
 def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[int]] | None:
@@ -569,13 +595,13 @@ def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[i
 def _of_counted(
     question: str, ranked: Sequence[Candidate], read_around: ReadAround | None
 ) -> Cited | None:
-    """Return the best sentence of the first passage of the first document that has the rows which
-    what a question wants to be counted is true of; None for none, or where nothing is counted."""
+    """Return the best sentence of the first passage of the first document around which what a
+    question wants can be counted; None for none, or where nothing is counted."""
     if not is_counted(question):
         return None
     for c in (c for c in ranked if c.hit.document_id == ranked[0].hit.document_id):
         page, positions = _on_page(c, [c.best], read_around)
-        if _count_rows(question, c, page, positions[0], 1):
+        if _count_rows(question, c, page, positions[0], 1, ranked):
             return c, c.best
     return None
 
@@ -602,7 +628,9 @@ def _on_page(
         positions = [_position(page.sentences, c.sentences[at], offset) for at in cited]
         if positions[0] is not None:
             return page, [position for position in dict.fromkeys(positions) if position is not None]
-    return Page.plain(c.hit.content, c.sentences), list(cited)
+    alone = Page.plain(c.hit.content, c.sentences)
+    is_all = read_around is None
+    return replace(alone, begins=is_all, ends=is_all), list(cited)
 
 
 def _position(sentences: Sequence[Sentence], sentence: Sentence, offset: int) -> int | None:

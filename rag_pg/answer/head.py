@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from rag_pg.answer.figures import ORDINALS
 from rag_pg.answer.identifiers import MARKS, is_identifier
-from rag_pg.text import is_function_word, words
+from rag_pg.text import is_among, is_function_word, words
 
 Readings = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
@@ -24,7 +24,8 @@ _THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
 _LETTER = re.compile(r"(?<![^\W_])([^\W\d_])[-\u2011](?=\d)")  # P-300
 _LETTER_APART = re.compile(r"(?<![^\W_])([A-Z])\s(?=\d)")  # P 300
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])")
-_QUANTITY = re.compile(r"\d[\d.,]*(?:-[a-zà-ÿ]{2,}){1,2}")  # 10-year-old
+# 10-year-old, 120-Liter-Tonne
+_QUANTITY = re.compile(r"\d[\d.,]*(?:-[A-ZÀ-Þ]?[a-zà-ÿ]{2,}){1,2}")
 _DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")  # "weekends", "daily" tell of it
 _ENDS = ".!?:"
 _WHO_OF = re.compile(  # who is the landlord of the warehouse
@@ -84,6 +85,20 @@ def find_names(question: str) -> set[str]:
     if len(capital) < len(after) and 2 * german <= len(particles):
         found |= capital - days
     return found
+
+
+def is_said(word: str, text: Readings) -> bool:
+    """Whether a text has a word of a question (`stands_in`), an abbreviation in capitals in its
+    singular or plural (DVDs), or the number and all that is measured by it of a quantity in one
+    word: 120-Liter-Tonne."""
+    bare = word.strip(MARKS)
+    single = bare.removesuffix("s")
+    if len(single) > 1 and single.isalpha() and single.isupper():
+        return any(stands_in(form, text) for form in (single, f"{single}s"))
+    if _QUANTITY.fullmatch(bare) and bare.count("-") > 1:
+        number, _, *things = words(bare)
+        return number in text[0] and all(is_among(thing, text[0]) for thing in things)
+    return stands_in(word, text)
 
 
 def stands_in(word: str, text: Readings | str) -> bool:

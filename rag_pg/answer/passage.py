@@ -97,6 +97,18 @@ class Page:
         """The list or table that has sentence `position`."""
         return next((b for b in self.blocks if b.first <= position < b.last), None)
 
+    def is_whole(self, table: Table) -> bool:
+        """Whether all rows of a table are certainly on the page: it has the end of the document or
+        something apart behind the table, and its beginning, the table's head, or something apart
+        before it; else a row may have been cut where the page begins."""
+        begins = self.begins or table.rows[0] > table.first or self._is_apart(table.first)
+        return begins and (self.ends or self._is_apart(table.last))
+
+    def _is_apart(self, position: int) -> bool:
+        """Whether a sentence stands in another paragraph than the one before it."""
+        around = self.sentences[max(position - 1, 0) : position + 1]
+        return len(around) > 1 and "\n\n" in self.text[around[0].stop : around[1].start]
+
     def without(self, dropped: Collection[int]) -> Page:
         """The page without some sentences, all of them of lists and tables."""
 
@@ -221,11 +233,11 @@ def has_code(text: str) -> bool:
 
 
 def thin(
-    page: Page, positions: Sequence[int], question: str, most: int
+    page: Page, positions: Sequence[int], question: str, most: int, *, but: Collection[int]
 ) -> tuple[Page, list[int], str]:
     """Return the page with no more of a list or table than answers, to `most` characters: of steps
     those up to the best sentence, else the item or row that has it and those with the most of the
-    question's words; where the sentences are then, and what was left out, in words."""
+    question's words, `but` some; where the sentences are then, and what was left out, in words."""
     block, section = page.block(positions[0]), page.sections[page.section(positions[0])]
     is_within = block and section.first <= block.first and block.last <= section.last
     if block is None or not is_within or _length(page, range(block.first, block.last)) <= most:
@@ -233,7 +245,7 @@ def thin(
     stops = [*block.starts[1:], block.last]
     parts = [range(a, b) for a, b in zip(block.starts, stops, strict=True)]
     cited = [n for n, part in enumerate(parts) if any(p in part for p in positions)]
-    asked = content_words(question)
+    but, asked = {*but}, content_words(question)
     texts = [words(" ".join(page.sentences[p].text for p in part)) for part in parts]
     scores = [sum(is_among(a, text) for a in asked) for text in texts]
     most_words = max(scores)
@@ -248,7 +260,7 @@ def thin(
     else:
         kept = set(cited)
         for n in [n for n, score in enumerate(scores) if score == most_words > 0]:
-            if sum(_length(page, parts[k]) for k in kept | {n}) <= most:
+            if but.isdisjoint(parts[n]) and sum(_length(page, parts[k]) for k in kept | {n}) <= most:
                 kept.add(n)
     dropped = {p for n, part in enumerate(parts) if n not in kept for p in part}
     if not kept or not dropped:

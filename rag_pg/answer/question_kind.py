@@ -61,6 +61,11 @@ _VALUE = re.compile(  # a value that is looked up, no definition
     r"|standardwert|vorgabe|adresse|name|datum|frist|valeur)\w*\b",
     re.IGNORECASE,
 )
+_MONEY = (
+    r"[$€£¥₹]|\d[.,]\d\d\b|\b(?:euros?|dollars?|pounds?|francs?|franken|cents?|pence|yen|eur|usd|gbp|chf"
+    r"|rent|free|gratis|kostenlos|gratuit\w*|prices?|priced|costs?|fees?|charge[ds]?|pay|paid"
+    r"|preis\w*|kost\w*|gebühr\w*|prix|tarif\w*|coût\w*|precio\w*|cuesta\w*)\b"
+)
 _VALUES = {  # what is asked for by its kind, and what every text that tells it has
     what: (re.compile(asks, re.IGNORECASE), re.compile(has, re.IGNORECASE))
     for what, asks, has in (
@@ -79,9 +84,13 @@ _VALUES = {  # what is asked for by its kind, and what every text that tells it 
             "price",
             r"\b(?:what(?:['’]s|\s+is|\s+are|\s+was)|was\s+ist|wie\s+hoch\s+ist|quel\s+est|cuál\s+es)"
             r"\s+(?:the|der|le|el)\s+(?:[\w-]+\s+)?(?:prices?|preis|prix|precio)\b",
-            r"[$€£¥₹]|\d[.,]\d\d\b|\b(?:euros?|dollars?|pounds?|francs?|franken|cents?|pence|yen|eur|usd|gbp|chf"
-            r"|free|gratis|kostenlos|gratuit\w*|prices?|priced|costs?|fees?|charge[ds]?|pay|paid"
-            r"|preis\w*|kost\w*|gebühr\w*|prix|tarif\w*|coût\w*|precio\w*|cuesta\w*)\b",
+            _MONEY,
+        ),
+        (
+            "amount",
+            r"\bhow\s+much\s+(?:is|are|was|were)\s+(?:the|an?|one|my|our|your)\b",
+            rf"{_MONEY}|%|\bper\s?cent\b|(?<![\w.,-])\d(?:[\d.,]*\d)?[ \u00a0-]?"
+            r"(?!(?:st|nd|rd|th|[ap]m|seconds?|minutes?|hours?|days?|weeks?|months?|years?)\b)[a-zà-ÿµ]",
         ),
         (
             "colour",
@@ -166,8 +175,8 @@ def has_number(text: str) -> bool:
 
 
 def find_lacking_value(question: str, text: str) -> str:
-    """Return what a question asks for where that is a telephone number, a mail address, a price
-    or a colour and a text has none; else ""."""
+    """Return what a question asks for where that is a telephone number, a mail address, a price, an
+    amount ("how much is the") or a colour and a text has none; else ""."""
     plain = text.replace("_", " ")  # price_eur
     return next(
         (

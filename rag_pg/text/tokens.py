@@ -81,12 +81,12 @@ def is_function_word(text: str) -> bool:
 
 def same_word(one: str, other: str) -> bool:
     """Whether two words are forms of one: equal, or alike in at least their first 4 letters, 60 %
-    of the longer ("create", "creating") and all of their figures. Stands in for a stemmer in every
-    language."""
+    of the longer ("create", "creating") and all of their figures, or one of 3 letters and its
+    plural. Stands in for a stemmer in every language."""
     if one == other:
         return True
     if one[:_LEAST] != other[:_LEAST]:
-        return False
+        return one in _plurals(other) or other in _plurals(one)
     need = max(_needed(one), _needed(other))
     return one[:need] == other[:need] and min(len(one), len(other)) >= need
 
@@ -106,11 +106,22 @@ def common_start(
 
 def has_word(text: str, word: str) -> bool:
     """Whether a text has a form of a word in small letters without accents, see `same_word`."""
-    heads, own, longer = _beginnings(text)
+    found, heads, own, longer = _beginnings(text)
+    if any(form in found for form in (word, *_plurals(word), *_singulars(word))):
+        return True
     if word[:_LEAST] not in heads:
         return False
     need = _needed(word)
     return word[:need] in longer or any(word[:n] in own for n in range(need + 1, len(word) + 1))
+
+
+def _plurals(word: str) -> Sequence[str]:
+    """The plurals of a word of 3 letters, which is too short to be told by its beginning."""
+    return (f"{word}s", f"{word}es") if len(word) == 3 and word.isalpha() else ()
+
+
+def _singulars(word: str) -> Sequence[str]:
+    return [word[:3]] if word[3:] in ("s", "es") and word.isalpha() else []
 
 
 @lru_cache(4096)
@@ -121,16 +132,16 @@ def _needed(word: str) -> int:
 
 
 @lru_cache(4096)  # as each statement is compared with the same sentences
-def _beginnings(text: str) -> tuple[set[str], set[str], set[str]]:
-    """Beginnings of the words of a text: the least, what a word has in common with those of its
-    forms that are no longer, and all from that on to the whole."""
-    heads, own, longer = set(), set(), set()
-    for word in {*words(text)}:
+def _beginnings(text: str) -> tuple[set[str], set[str], set[str], set[str]]:
+    """The words of a text, and beginnings of them: the least, what a word has in common with those
+    of its forms that are no longer, and all from that on to the whole."""
+    found, heads, own, longer = {*words(text)}, set(), set(), set()
+    for word in found:
         need = _needed(word)
         heads.add(word[:_LEAST])
         own.add(word[:need])
         longer |= {word[:n] for n in range(need, max(need, len(word)) + 1)}
-    return heads, own, longer
+    return found, heads, own, longer
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:

@@ -68,7 +68,7 @@ def test_what_many_sentences_measure_is_not_compared() -> None:
 
 def test_a_text_has_a_word_where_one_of_its_words_is_a_form_of_it() -> None:
     found = [f"{'abc' * size}{end}" for size in range(1, 5) for end in ("", "ab", "bb", "cccc")]
-    found += ["abcd1", "abcd2", "abcd12", "abcd1ef", "abcd"]
+    found += ["abcd1", "abcd2", "abcd12", "abcd1ef", "abcd", "abcs", "abces", "abce"]
     for word in found:
         for other in found:
             assert has_word(f"{other} zz", word) == same_word(word, other)
