@@ -270,6 +270,7 @@ def rows_without(question: str, table: Table) -> set[int]:
     """The sentences of the rows of a table that a question does not ask for, by a column that it
     names: those that say no, and those whose number is not within its bounds (over 20 seats)."""
     found: set[int] = set()
+    question = question[:LONGEST]
     bounds = bounds_of(question)
     for n in _meant(table, content_words(question)):
         cells = [row[n].strip().casefold() for row in table.cells]

@@ -10,6 +10,7 @@ from datetime import date
 import numpy as np
 
 from rag_pg.answer.aggregates import (
+    MOST_ROWS,
     aggregate,
     asked_aggregate,
     asked_extreme,
@@ -113,17 +114,6 @@ def compose_answer(
             break
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
         if c.evidence < first[0].evidence - FURTHER_LESS or asked.differ_in(path):
-            continue
-        import os
-
-        V = os.environ.get("RAGV", "")
-        f0 = first[0]
-        if (
-            "3" in V
-            and c.word_shares_with_headings[c.best] < 0.5 * f0.word_shares_with_headings[f0.best]
-        ):
-            continue
-        if "4" in V and not c.word_shares[c.best] > 0:
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
@@ -335,8 +325,8 @@ def _next_best(
 ) -> list[int]:
     """Return the best other sentence of a passage, where it says enough, or where the first lacks
     the number that is asked for, in its unit, and this has it, under the same heading; none beside
-    an item or a row, as the others speak of something else, and none that names another
-    identifier."""
+    an item or a row, as the others speak of something else, and none that names another identifier
+    or, but for numbers, has no word of the question."""
     units = asked_dimensions(question)
     told = [bool(units) and has_amount(shown, units) for shown in c.shown]
     told = told if any(told) else [has_number(shown) for shown in c.shown]
@@ -353,10 +343,7 @@ def _next_best(
     if page.sections[page.section(at)].level >= CLAUSE:  # the others are about something else
         others = [n for n in others if page.section(n) == page.section(at)]
     others = [n for n in others if not asked.differ_in(c.shown[n])]
-    import os
-
-    V = os.environ.get("RAGV", "")
-    if "2" in V and not numbers:
+    if not numbers:
         others = [n for n in others if c.word_shares[n] > 0]
     best = max(others, key=lambda n: c.scores[n], default=None)
     least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
@@ -583,11 +570,11 @@ def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[i
     row whose columns are the things; None where that cannot be told for certain."""
     if found := aggregate(question, table, about):
         return found
-    if restricted := rows_with(question, table):
+    if is_counted(question) and (restricted := rows_with(question, table)):
         rest, what, some = restricted
         if found := aggregate(rest, some, about):
             return f"{found[0]} ({what})", found[1]
-    turned = (row_as_table(table, row) for row in range(len(table.rows)))
+    turned = (row_as_table(table, row) for row in range(len(table.rows[:MOST_ROWS])))
     of_rows = [found for row in turned if (found := aggregate(question, row, about))]
     return of_rows[0] if len(of_rows) == 1 else None
 

@@ -88,13 +88,9 @@ def find_names(question: str) -> set[str]:
 
 
 def is_said(word: str, text: Readings) -> bool:
-    """Whether a text has a word of a question (`stands_in`), an abbreviation in capitals in its
-    singular or plural (DVDs), or the number and all that is measured by it of a quantity in one
-    word: 120-Liter-Tonne."""
+    """Whether a text has a word of a question (`stands_in`), or the number and all that is measured
+    by it of a quantity in one word: 120-Liter-Tonne."""
     bare = word.strip(MARKS)
-    single = bare.removesuffix("s")
-    if len(single) > 1 and single.isalpha() and single.isupper():
-        return any(stands_in(form, text) for form in (single, f"{single}s"))
     if _QUANTITY.fullmatch(bare) and bare.count("-") > 1:
         number, _, *things = words(bare)
         return number in text[0] and all(is_among(thing, text[0]) for thing in things)

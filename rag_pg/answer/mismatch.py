@@ -35,6 +35,7 @@ _NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
 _PRICE = {
     *words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")
 }
+_MEANS = {*words("mean means meaning bedeutet bedeutung signifie significa")}
 _PERIOD = re.compile(
     r"(?i)\b(?:(?:second|minute|hour|day|week|month|quarter|year)s?|(?:dai|hour|week|month|quarter|year)ly"
     r"|Sekunden?|Minuten?|Stunden?|Tage?n?|Wochen?|Monate?n?|Quartale?|Jahre?n?"
@@ -193,7 +194,7 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
         known |= _PRICE
     if any(map(_PERIOD.search, own)):
         known |= _LASTING
-    rest = [word for word in asked if not _has(known, word)]
+    rest = [word for word in asked if word not in _MEANS and not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
     columns = {word for name in names for word in words(name)}
     if not named or not rest or is_else or any(_has(columns, word) for word in rest):

@@ -260,7 +260,8 @@ def thin(
     else:
         kept = set(cited)
         for n in [n for n, score in enumerate(scores) if score == most_words > 0]:
-            if but.isdisjoint(parts[n]) and sum(_length(page, parts[k]) for k in kept | {n}) <= most:
+            fits = sum(_length(page, parts[k]) for k in kept | {n}) <= most
+            if fits and but.isdisjoint(parts[n]):
                 kept.add(n)
     dropped = {p for n, part in enumerate(parts) if n not in kept for p in part}
     if not kept or not dropped:

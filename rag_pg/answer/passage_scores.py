@@ -18,7 +18,13 @@ from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part
 from rag_pg.answer.mismatch import find_mismatch, tells_no_price
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
-from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind, question_parts
+from rag_pg.answer.question_kind import (
+    QuestionKind,
+    has_number,
+    question_kind,
+    question_parts,
+    says_kind,
+)
 from rag_pg.answer.relations import bounds_of
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import (
@@ -149,7 +155,9 @@ def examine(
     by_meaning = by_meaning and not meaning.is_foreign
     if kind == "definition":
         for c in candidates:
-            c.score += _is_named(c, question)
+            defining = _defining(c, question)
+            c.scores[defining] += 1.0
+            c.score += bool(defining) or _is_named(c, question)
     if not margins:
         _put_back(found.question, candidates)
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
@@ -309,7 +317,7 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
         if any(cell[:1].isalpha() and names_cell(question[:LONGEST], cell) for cell in row)
     }
     if not named:
-        return {at for t in tables for at in rows_without(question[:LONGEST], t)}
+        return {at for t in tables for at in rows_without(question, t)}
     return set(cells) - named
 
 
@@ -442,11 +450,33 @@ def _put_back(question: str, candidates: Sequence[Candidate]) -> None:
         c.score -= any(other.words_found >= c.words_found for other in having)
 
 
+def _defining(c: Candidate, question: str) -> list[int]:
+    """The rows whose first cell, and the items whose term before a colon, are just what is asked
+    for: E15 of a table of error codes."""
+    asked = [word for word in content_words(question) if not says_kind(word)]
+    found = [
+        at
+        for at, sentence in enumerate(c.sentences)
+        if sentence.kind == "item"
+        and ":" in c.shown[at]
+        and _are_same(asked, words(c.shown[at].partition(":")[0]))
+    ]
+    for table in find_tables(c.hit.content, c.sentences):
+        names = words(" ".join(table.names))
+        rest = [word for word in asked if not is_among(word, names)] or asked
+        rows = zip(table.rows, table.cells, strict=True)
+        found += [at for at, cells in rows if _are_same(rest, words(cells[0]))]
+    return found
+
+
+def _are_same(some: Sequence[str], others: Sequence[str]) -> bool:
+    return len(some) == len(others) > 0 and all(is_among(word, others) for word in some)
+
+
 def _is_named(c: Candidate, question: str) -> bool:
     """Whether the heading above a hit says just what is asked for."""
-    texts = (question, (heading_path(c.hit) or [""])[-1])
-    asked, named = (set(content_words(text)) for text in texts)
-    return len(asked) == len(named) > 0 and all(is_among(a, named) for a in asked)
+    named = content_words((heading_path(c.hit) or [""])[-1])
+    return _are_same(content_words(question), named)
 
 
 def _is_fragment(c: Candidate, position: int) -> bool:

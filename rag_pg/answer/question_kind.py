@@ -83,7 +83,9 @@ _VALUES = {  # what is asked for by its kind, and what every text that tells it 
         (
             "price",
             r"\b(?:what(?:['’]s|\s+is|\s+are|\s+was)|was\s+ist|wie\s+hoch\s+ist|quel\s+est|cuál\s+es)"
-            r"\s+(?:the|der|le|el)\s+(?:[\w-]+\s+)?(?:prices?|preis|prix|precio)\b",
+            r"\s+(?:the|der|le|el)\s+(?:[\w-]+\s+)?(?:prices?|preis|prix|precio)\b"
+            r"|\b(?:what|how\s+much)\s+(?:do|does|did|would|will)\b[^?.,]{1,200}\scosts?\b"
+            r"|\b(?:was|wie\s*viel)\s+koste[nt]\b|\bcombien\s+coûten?t?\b|\bcuánto\s+cuestan?\b",
             _MONEY,
         ),
         (

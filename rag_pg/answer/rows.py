@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from rag_pg.answer.aggregates import aggregate, asked_aggregate
+from rag_pg.answer.aggregates import MOST_ROWS, aggregate, asked_aggregate
 from rag_pg.answer.figures import figures_of
 from rag_pg.answer.passage import read_source
 from rag_pg.text import Table, is_among, is_function_word, words
@@ -61,6 +61,8 @@ def rows_with(question: str, table: Table) -> tuple[str, str, Table] | None:
     """Return (question without it, what it is, the rows that have it) of the one cell that a
     question names in the columns with equal cells (boxes of Haddad); None where there is none, or
     several."""
+    if len(table.rows) > MOST_ROWS:
+        return None
     columns = [list(column) for column in zip(*table.cells, strict=True)]
     found = {
         (n, cell)

@@ -32,6 +32,7 @@ MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 LONGEST = 1000  # characters of a question whose abbreviations are written out
 
+_NUMBERED = re.compile(r"\b[A-Z]{2,}s?\b")
 _CAPITALS = re.compile(r"\b[A-Z]{2,6}\b")
 _BETWEEN = r"\s+(?:[a-zà-ÿ]{1,3}\s+){0,2}"  # words of a name: of, and, the
 _WRITTEN_OUT = re.compile(rf"\b[A-Z][^\W\d_]+(?:{_BETWEEN}[A-Z][^\W\d_]+){{1,5}}")
@@ -204,10 +205,16 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
 
 def _spell_out(question: str, unknown: Collection[str], texts: Sequence[str]) -> str:
     """Return a question with its unknown abbreviations as the texts write them out, with a capital
-    for each letter (UK: United Kingdom), and with the abbreviation where texts have it instead."""
+    for each letter (UK: United Kingdom), or in their other number (DVDs), and with the abbreviation
+    where texts have it instead."""
     if len(question) > LONGEST:
         return question
     parts = {w for word in unknown for w in words(word)}
+    written = {name for text in texts for name in _NUMBERED.findall(text)}
+    for name in {*_NUMBERED.findall(question)}:
+        other = name.removesuffix("s") if name.endswith("s") else f"{name}s"
+        if name.casefold() in parts and other in written:
+            question = re.sub(rf"\b{name}\b", other, question)
     for name in {*_CAPITALS.findall(question)}:
         long = re.compile(_BETWEEN.join(rf"\b{letter}[^\W\d_]+" for letter in name))
         if name.casefold() in parts and (

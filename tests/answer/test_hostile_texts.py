@@ -258,11 +258,11 @@ def test_evidence_cannot_end_the_next_prompts_quotation() -> None:
 
 
 def test_a_number_in_an_answer_is_no_source_although_there_are_sources() -> None:
-    llm = ScriptedLLM("It eats shrimps [1]. And more [2, 3].", cites_by_key=False)
+    llm = ScriptedLLM("It sings operas [1]. And more [2, 3].", cites_by_key=False)
     context = hostile_context(llm, lambda query, **options: Hits(ALL[:5]))
     answer = answer_question(context, "single")
     assert (answer.text, list(answer.citations)) == (
-        "It eats shrimps. [unsupported] And more.",
+        "It sings operas. [unsupported] And more.",
         [],
     )
     assert "the answer cites no source" in answer.notes

@@ -445,9 +445,7 @@ def test_a_row_that_was_cut_where_the_page_begins_may_have_more_before_it() -> N
 
 
 def test_a_row_is_counted_over_where_the_columns_are_the_things() -> None:
-    noise = (
-        "# Pumps\n\n| Model | A8 | A12 |\n|---|---|---|\n| Sound | 51 dB(A) | 54 dB(A) |\n"
-    )
+    noise = "# Pumps\n\n| Model | A8 | A12 |\n|---|---|---|\n| Sound | 51 dB(A) | 54 dB(A) |\n"
     got = ask("Which model is the quietest?", f"{noise}| Weight | 9 kg | 7 kg |\n\nOf last year.")
     assert "**A8: Sound 51 dB(A), the lowest of 2 rows** [1]" in got.text
     rows = "| Price | 49 € | 390 € |\n| Seats | 1 | 5 |"
@@ -676,6 +674,22 @@ def test_a_hit_that_goes_on_with_a_section_does_not_begin_with_what_the_heading_
     assert "**Locks are taken by the clerk.** [1]" in shown[0].text
     assert "**Several servers you back up at night.** [1]" in shown[1].text
     assert "**Locks" not in shown[1].text
+
+
+def test_a_definition_is_the_row_or_the_item_of_just_this_name() -> None:
+    mails = "Units that stop with E15 in mild weather were built in May. E15 stops them."
+    codes = "| Code | Cause |\n|---|---|\n| E14 | Fan blocked. |\n| E15 | Inverter too hot. |\n"
+    listed = "Codes of the pump:\n\n- E14: Fan blocked.\n- **E15**: Inverter too hot.\n"
+    asked = "What does E15 mean?"
+    for question, page in ((asked, codes), ("what is code E15", codes), (asked, listed)):
+        quote = ask(question, mails, page).citations[0].quote
+        assert "Inverter too hot" in quote and "E14" not in quote
+
+
+def test_a_second_sentence_is_marked_where_it_has_a_word_of_the_question() -> None:
+    page = "The fish is chosen by the cook. The core of it has to have 52 degrees inside."
+    (citation,) = ask("Who chooses the fish of the day?", page).citations
+    assert citation.quote == "The fish is chosen by the cook."
 
 
 def test_a_definition_is_that_under_the_heading_of_just_this_name() -> None:
