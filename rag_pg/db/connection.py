@@ -13,6 +13,8 @@ import json
 import logging
 import re
 import selectors
+import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -63,6 +65,7 @@ from rag_pg.tracing import current_traceparent
 API_VERSION = 4
 LONGEST_MESSAGE = 1000  # characters
 PING_SECONDS = 2
+ASK_SECONDS = 1.0  # between questions where Citus has our schema
 POOL_SIZE = 4
 # Settings of one transaction: a pooler's next client does not see them.
 SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
@@ -72,6 +75,31 @@ SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
 T = TypeVar("T")
 Pool = ConnectionPool[psycopg.Connection[Any]]
 log = logging.getLogger(__name__)
+
+
+class Place:
+    """The node to which Citus has given our schema. It may move it, and the node passes statements
+    on then, by a longer way and with notices that nobody hears. The copies of a database share it,
+    and so do threads."""
+
+    def __init__(self, schema: str, node: tuple[str, int]) -> None:
+        self._schema = schema
+        self._node: tuple[str, int] | None = node
+        self._due = time.monotonic() + ASK_SECONDS
+        self._lock = threading.Lock()
+
+    def is_left(self, connection: psycopg.Connection[Any]) -> bool:
+        """Whether the schema has moved since this asked last, which it does every second."""
+        with self._lock:
+            if time.monotonic() < self._due:
+                return False
+            self._due = time.monotonic() + ASK_SECONDS
+        try:
+            node = node_of(connection, self._schema)
+        except psycopg.Error:  # it ended
+            return True
+        left, self._node = node != self._node, node
+        return left
 
 
 class Statements:
@@ -98,7 +126,7 @@ class Statements:
     ) -> None:
         self.dsn = dsn
         self.schema = check_name(schema)
-        self._is_placed = False  # by Citus, which may move it
+        self._place: Place | None = None  # given by Citus
         self._standbys: Standbys | None = None
         if names_standbys(dsn):
             reading = _new_pool(dsn, dsn, pool_size, reads=True, max_lifetime=RENEW_SECONDS)
@@ -167,9 +195,10 @@ class Statements:
                 ensure(self.dsn, connection, self.schema)
             check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
-            self._is_placed = node_of(connection, self.schema) is not None
-        if self._is_placed:  # where the standbys of its node are is not known
-            self._standbys = None
+            node = node_of(connection, self.schema)
+        if node is not None:
+            self._place = Place(self.schema, node)
+            self._standbys = None  # where those of the node are is not known
         for pool in self._pools:
             pool.open(wait=False)
         self._opened = True
@@ -193,7 +222,7 @@ class Statements:
 
     def _found(self) -> str:
         """The connection string that leads to our schema now."""
-        if not self._is_placed:
+        if self._place is None:
             return self.dsn
         with connect(self.dsn, autocommit=True) as connection:
             return placed(self.dsn, connection, self.schema)
@@ -245,12 +274,26 @@ class Statements:
         self, pool: Pool, seconds: float = CONNECT_SECONDS
     ) -> Iterator[psycopg.Connection[Any]]:
         with database_errors(), self._explaining(pool), given_up_in_time():
-            connection = _open_connection(pool, seconds)
+            connection = self._open_connection(pool, seconds)
             try:
                 with cancelled_in_time(connection), connection:
                     yield connection
             finally:
                 pool.putconn(connection)
+
+    def _open_connection(self, pool: Pool, seconds: float) -> psycopg.Connection[Any]:
+        """Take a connection of a pool that the server has not closed meanwhile, as after
+        idle_session_timeout or a restart, and that leads to where our schema is."""
+        for _ in range(pool.max_size):
+            connection = pool.getconn(seconds_left(seconds))
+            if not _is_open(connection):
+                connection.close()
+            elif self._place is not None and self._place.is_left(connection):
+                pool.drain()
+            else:
+                return connection
+            pool.putconn(connection)  # which opens another
+        return pool.getconn(seconds_left(seconds))
 
     @contextmanager
     def _explaining(self, pool: Pool) -> Iterator[None]:
@@ -475,18 +518,6 @@ def _new_pool(
         kwargs={"autocommit": True, **connection_options(dsn, reads=reads)},
         **{"configure": _configure, **options},
     )
-
-
-def _open_connection(pool: Pool, seconds: float) -> psycopg.Connection[Any]:
-    """Take a connection of a pool that the server has not closed meanwhile, as after
-    idle_session_timeout or a restart."""
-    for _ in range(pool.max_size):
-        connection = pool.getconn(seconds_left(seconds))
-        if _is_open(connection):
-            return connection
-        connection.close()
-        pool.putconn(connection)  # which opens another
-    return pool.getconn(seconds_left(seconds))
 
 
 def _group_names(groups: Iterable[str]) -> str:

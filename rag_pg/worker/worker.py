@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -34,6 +35,7 @@ from rag_pg.worker.throttle import Throttle
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 5.0
+LISTEN_SECONDS = 60.0  # on one connection: Citus may have moved the schema to another node
 MAINTAIN_SECONDS = 60.0
 AWAY = Backoff(first=1.0, longest=10.0)  # between attempts to reach a database that is gone
 
@@ -235,7 +237,8 @@ class Worker:
                     failures = 0
                     for act in wake.values():  # for what came while nobody listened
                         act()
-                    while not self.stop.is_set():
+                    renewed = time.monotonic() + LISTEN_SECONDS
+                    while not self.stop.is_set() and time.monotonic() < renewed:
                         if any(thread.done() for thread in running):
                             return
                         for notify in connection.notifies(timeout=0.5, stop_after=1):

@@ -1,5 +1,30 @@
 -- Locks that any session of the database can hold: waited for, but not for ever.
 
+CREATE OR REPLACE FUNCTION rag._take_lock(key bigint, shared boolean DEFAULT false,
+                                          waits boolean DEFAULT false)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT CASE
+            WHEN NOT waits AND shared THEN pg_try_advisory_xact_lock_shared(key)
+            WHEN NOT waits THEN pg_try_advisory_xact_lock(key)
+            WHEN shared THEN pg_advisory_xact_lock_shared(key) IS NOT NULL
+            ELSE pg_advisory_xact_lock(key) IS NOT NULL
+        END
+        FROM (SELECT count(*) FROM rag.collections AS c WHERE c.collection_id = 0) AS rows_are
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag._take_lock IS
+$$Take an advisory lock until the transaction ends; false where another has it and this does not
+wait. It reads a table because Citus runs that where the rows are: a lock on the node that was asked
+would hold off nobody on another.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._await_lock(key bigint, shared boolean DEFAULT false)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -8,17 +33,12 @@ AS $$
 DECLARE
     _patience CONSTANT text := current_setting('lock_timeout');
 BEGIN
-    IF (CASE WHEN shared THEN pg_try_advisory_xact_lock_shared(key)
-        ELSE pg_try_advisory_xact_lock(key) END) THEN
+    IF rag._take_lock(key, shared) THEN
         RETURN;
     END IF;
     BEGIN
         PERFORM set_config('lock_timeout', coalesce(nullif(_patience, '0'), '1min'), true);
-        IF shared THEN
-            PERFORM pg_advisory_xact_lock_shared(key);
-        ELSE
-            PERFORM pg_advisory_xact_lock(key);
-        END IF;
+        PERFORM rag._take_lock(key, shared, waits => true);
         PERFORM set_config('lock_timeout', _patience, true);
         RETURN;
     EXCEPTION WHEN lock_not_available THEN

@@ -135,14 +135,17 @@ CREATE OR REPLACE FUNCTION rag.maintain_step(step text, subject integer DEFAULT 
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _a_minute_ago CONSTANT timestamptz := clock_timestamp() - interval '1 minute';
+    _an_hour_ago CONSTANT timestamptz := clock_timestamp() - interval '1 hour';
 BEGIN
     BEGIN
         CASE step
             WHEN 'leftovers' THEN
                 -- An answer may be read later by its key.
                 DELETE FROM rag.worker_calls AS r
-                WHERE r.expires_at < clock_timestamp() - CASE WHEN r.arguments ? 'answer_key'
-                    THEN interval '1 hour' ELSE interval '1 minute' END;
+                WHERE r.expires_at < CASE WHEN r.arguments ? 'answer_key' THEN _an_hour_ago
+                    ELSE _a_minute_ago END;
                 DELETE FROM rag.usage AS u
                 WHERE u.day < (CURRENT_TIMESTAMP AT TIME ZONE 'UTC')::date - 400;
                 DELETE FROM rag.source_changes AS x

@@ -103,7 +103,7 @@ BEGIN
     IF _write_cache.collection IS NOT NULL THEN
         _collection_id := (rag._require_collection(_write_cache.collection)).collection_id;
         -- What is being erased is not kept; the version is read after that.
-        IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(_collection_id))
+        IF NOT rag._take_lock(rag._erasure_lock(_collection_id), shared => true)
             OR rag._erased_since_snapshot() THEN
             RETURN false;
         END IF;

@@ -89,7 +89,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(0)) THEN
+    IF NOT rag._take_lock(rag._erasure_lock(0), shared => true) THEN
         RETURN true;  -- one is under way
     END IF;
     IF rag._erased_since_snapshot() THEN

@@ -42,16 +42,22 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
+DECLARE
+    _payload jsonb;
 BEGIN
-    PERFORM pg_notify('rag_ready', CASE WHEN octet_length(p.full_text) < 8000 THEN p.full_text
-                                        ELSE (p.payload || '{"uri": null}')::text END)
+    SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri', d.uri,
+                              'version', d.indexed_version)
+    INTO _payload
     FROM rag.documents AS d
-    JOIN rag.collections AS c ON c.collection_id = d.collection_id AND c.tenant = '',
-    LATERAL (SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri',
-        d.uri,
-                                       'version', d.indexed_version) AS payload) AS j,
-    LATERAL (SELECT j.payload, j.payload::text AS full_text) AS p
+    JOIN rag.collections AS c ON c.collection_id = d.collection_id AND c.tenant = ''
     WHERE d.collection_id = _notify_ready.collection_id AND d.document_id = of_document;
+    IF octet_length(_payload::text) >= 8000 THEN
+        _payload := _payload || '{"uri": null}';
+    END IF;
+    -- Not in a query of tables: another node, where Citus would run that, prepares no NOTIFY.
+    IF _payload IS NOT NULL THEN
+        PERFORM pg_notify('rag_ready', _payload::text);
+    END IF;
 END
 $$;
 

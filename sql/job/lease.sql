@@ -41,10 +41,10 @@ BEGIN
         WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND x.attempts >= x.max_attempts
         FOR UPDATE SKIP LOCKED
     LOOP
+        _job.errors := rag._add_error(_job.errors, _job.attempts, format(
+            'worker %s did not finish before its lease expired', coalesce(_job.worker, '?')));
         UPDATE rag.jobs AS j
-        SET state = 'dead', lease = NULL, lease_expires_at = NULL,
-            errors = rag._add_error(_job.errors, _job.attempts, format(
-                'worker %s did not finish before its lease expired', coalesce(_job.worker, '?')))
+        SET state = 'dead', lease = NULL, lease_expires_at = NULL, errors = _job.errors
         WHERE j.job_id = _job.job_id;
     END LOOP;
     _open := ARRAY(

@@ -179,6 +179,6 @@ class Faults:
             time.sleep(1)
             with psycopg.connect(self._dsn, autocommit=True) as connection:
                 connection.execute(
-                    "UPDATE rag.jobs SET run_at = clock_timestamp() WHERE run_at >"
+                    "UPDATE rag.jobs SET run_at = CURRENT_TIMESTAMP WHERE run_at >"
                     " clock_timestamp() + interval '10 min'"
                 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import psycopg
 import pytest
 from citus import COORDINATOR, NO_ENGINE
 from fakes import HashEmbedder
+from patience import wait_until
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import Rag, Settings
+from rag_pg.client import Collection
 from rag_pg.db import connect, name_of, schema
 from rag_pg.db.connect import node_of
 from rag_pg.testing import running_server
@@ -24,6 +26,10 @@ pytestmark = pytest.mark.skipif(not COORDINATOR, reason=NO_ENGINE)
 WORDS = [f"word{number}" for number in range(40)]
 JUDGED = """[{"query_id": "q1", "question": "word3 word7",
               "relevant": [{"uri": "d3"}, {"uri": "d7"}], "min_score": 0.01}]"""
+
+
+def new_document(uri: str, content: str) -> Loaded:
+    return Loaded(uri=uri, title="", content=content, media_type="text/plain")
 
 
 def documents(first: int, count: int) -> list[Loaded]:
@@ -125,74 +131,119 @@ def in_a_circle(work: Callable[[int], None], stop: threading.Event, errors: list
     return number
 
 
-@pytest.fixture
-def moved(coordinator: str) -> Iterator[Callable[[], None]]:
-    """Move schema rag to the other node and wait for it."""
-    with connect(coordinator, autocommit=True) as connection:
-
-        def move() -> None:
-            node = node_of(connection, "rag")
-            assert node is not None
-            other = connection.execute(
-                "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid <> 0"
-                " AND (nodename, nodeport) <> (%s, %s)",
-                node,
-            ).fetchone()
-            assert other is not None
-            connection.execute("SELECT citus_schema_move('rag', %s, %s)", other)
-            assert node_of(connection, "rag") == other
-
-        yield move
+def other_node(connection: psycopg.Connection[Any]) -> tuple[str, int]:
+    """A node that has not schema rag and is not the coordinator."""
+    found = connection.execute(
+        """SELECT n.nodename, n.nodeport FROM pg_dist_node AS n
+           WHERE n.groupid <> 0 AND (n.nodename, n.nodeport) <> (%s, %s)""",
+        node_of(connection, "rag"),
+    ).fetchone()
+    assert found is not None
+    return found
 
 
-def test_it_moves_while_searches_puts_and_a_worker_run(
-    coordinator: str, tmp_path: Path, moved: Callable[[], None]
-) -> None:
+def move(connection: psycopg.Connection[Any]) -> None:
+    """Move schema rag to another node and wait for it."""
+    other = other_node(connection)
+    connection.execute("SELECT citus_schema_move('rag', %s, %s)", other)
+    assert node_of(connection, "rag") == other
+
+
+def rebalance(connection: psycopg.Connection[Any]) -> None:
+    """Have Citus move schema rag or the one that lies beside it, and wait for it."""
+    connection.execute("SELECT citus_rebalance_start()")
+    connection.execute("SELECT citus_rebalance_wait()")
+    assert node_of(connection, "rag") != node_of(connection, "beside")
+
+
+def test_it_moves_while_searches_puts_and_workers_run(coordinator: str, tmp_path: Path) -> None:
     stop = threading.Event()
     errors: list[str] = []
-    done: dict[str, int] = {}
-    with client(coordinator, tmp_path) as rag:
+    done: dict[int, int] = {}
+    schema.upgrade(coordinator, schema="beside")
+    schema.scale_out(coordinator, "beside")
+    with (
+        connect(coordinator, autocommit=True) as connection,
+        client(coordinator, tmp_path) as rag,
+        client(coordinator, tmp_path) as another,
+    ):
         docs = rag.collection("docs", model="hash:32")
         docs.add(*documents(0, 20))
 
         def search(_: int) -> None:
             assert docs.search("word3 word7", limit=5)
 
-        def put(number: int) -> None:
-            docs.add(
-                Loaded(
-                    uri=f"n{number}",
-                    title="",
-                    content=f"new{number} word3",
-                    media_type="text/plain",
-                ),
-                wait=False,
-            )
+        def put_into(collection: Collection, name: str) -> Callable[[int], None]:
+            def put(number: int) -> None:
+                text = f"{name}{number} word3"
+                collection.add(new_document(f"{name}{number}", text), wait=False)
 
-        def work(_: int) -> None:
-            rag.worker().drain()
+            return put
 
-        def run(task: Callable[[int], None]) -> None:
-            done[task.__name__] = in_a_circle(task, stop, errors)
+        tasks = (
+            search,
+            put_into(docs, "one"),
+            put_into(another.collection("docs"), "two"),
+        )
 
-        threads = [threading.Thread(target=run, args=(task,)) for task in (search, put, work)]
+        def run(number: int) -> None:
+            done[number] = in_a_circle(tasks[number], stop, errors)
+
+        workers = [rag.worker(), another.worker()]
+        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(tasks))]
+        threads += [threading.Thread(target=worker.run) for worker in workers]
         for thread in threads:
             thread.start()
         try:
-            moved()
-            moved()
+            move(connection)
+            if node_of(connection, "rag") != node_of(connection, "beside"):
+                move(connection)
+            rebalance(connection)
         finally:
             stop.set()
+            for worker in workers:
+                worker.stop.set()
             for thread in threads:
                 thread.join()
         assert not errors
         rag.worker().drain()
-        assert docs.count() == 20 + done["put"]
-        for number in (1, done["put"]):
-            assert docs.search(f"new{number}", vector_weight=0.0)[0].uri == f"n{number}"
+        assert not rag.database.values(str, "list_jobs")
+        assert docs.count() == 20 + done[1] + done[2]
+        found = connection.execute(
+            """SELECT (SELECT count(*) FROM rag.chunks AS c), count(DISTINCT e.chunk_id), count(*)
+               FROM rag.embeddings AS e"""
+        ).fetchone()
+        assert found == (docs.count(),) * 3
+        for name, count in (("one", done[1]), ("two", done[2])):
+            for number in (1, count // 2 + 1, count):
+                hits = docs.search(f"{name}{number}", vector_weight=0.0)
+                assert hits[0].uri == f"{name}{number}"
         # ids that the new node gives, and another collection there
         rag.collection("more", model="hash:32").add(*documents(0, 3))
-        assert not rag.database.values(str, "list_jobs")
+        assert [one for one in rag.admin.doctor() if one.status == "fail"] == []
+
+
+def test_a_client_leaves_the_node_that_had_the_schema(coordinator: str, tmp_path: Path) -> None:
+    with connect(coordinator, autocommit=True) as connection, client(coordinator, tmp_path) as rag:
+        move(connection)
+        node = node_of(connection, "rag")
+
+        def is_there() -> bool:
+            with rag.database.connection() as used:
+                return (used.info.host, used.info.port) == node
+
+        wait_until(is_there)
+
+
+def test_a_lock_holds_on_every_node(coordinator: str) -> None:
+    with connect(coordinator) as asked, connect(coordinator) as locked:
+        nodes = asked.execute("SELECT n.nodename, n.nodeport FROM pg_dist_node AS n").fetchall()
+        assert locked.execute("SELECT rag._lock_keyword(1)").fetchone() == (True,)
+        for host, port in nodes:
+            with connect(make_conninfo(coordinator, host=host, port=port)) as node:
+                assert node.execute("SELECT rag._lock_keyword(1)").fetchone() == (False,)
+        locked.rollback()
+        assert asked.execute("SELECT rag._lock_keyword(1)").fetchone() == (True,)
 
 
 def test_what_citus_does_not_let_be_done_is_refused_by_name(dsn: str) -> None:

@@ -73,6 +73,40 @@ def test_searches_are_stable(routines: list[Any]) -> None:
     assert {r.provolatile for r in searches} == {"s"}
 
 
+def modifying(body: str) -> Iterator[str]:
+    """The statements of a body that update or delete, each to its end or that of its brackets."""
+    body = re.sub(r"--.*|'[^']*'", "", body)
+    for start in re.finditer(r"\b(?:UPDATE|DELETE FROM) rag\.", body):
+        depth = 0
+        for end in re.finditer(r"[();]|\Z", body[start.start() :]):
+            depth += {"(": 1, ")": -1}.get(end.group(), 0)
+            if depth < 0 or end.group() in ";":
+                yield body[start.start() :][: end.start()]
+                break
+
+
+def test_what_updates_or_deletes_calls_nothing_volatile(connection: Connection) -> None:
+    """Citus refuses such a statement, also where all rows are on the node itself."""
+    volatile = {
+        name
+        for (name,) in connection.execute(
+            """SELECT p.proname FROM pg_proc AS p WHERE p.provolatile = 'v'
+               AND p.pronamespace IN ('rag'::regnamespace, 'pg_catalog'::regnamespace)"""
+        )
+    }
+    bodies = connection.execute(
+        "SELECT p.proname, p.prosrc FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace"
+    ).fetchall()
+    found = [(name, statement) for name, body in bodies for statement in modifying(body)]
+    assert len(found) > 50
+    assert [
+        (name, called)
+        for name, statement in found
+        for called in re.findall(r"(\w+)\(", statement)
+        if called in volatile
+    ] == []
+
+
 def test_no_name_is_overloaded(routines: list[Any]) -> None:
     names = [r.proname for r in routines]
     assert sorted(names) == sorted(set(names))

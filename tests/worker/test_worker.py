@@ -294,7 +294,7 @@ def test_a_lease_that_may_have_run_out_is_neither_worked_nor_extended(
         assert worker.drain() == 3
     assert worker.health()["leased_jobs"] == 0
     assert stored(connection) == 0
-    connection.execute("UPDATE rag.jobs SET lease_expires_at = clock_timestamp()")
+    connection.execute("UPDATE rag.jobs SET lease_expires_at = CURRENT_TIMESTAMP")
     assert worker.drain() == 3
     assert_each_document_is_there_once(connection, uris)
 

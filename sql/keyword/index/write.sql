@@ -13,7 +13,7 @@ $$The key of the advisory lock that merges of a collection take.$$;
 CREATE OR REPLACE FUNCTION rag._lock_keyword(collection_id integer)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-RETURN pg_try_advisory_xact_lock(rag._keyword_lock(_lock_keyword.collection_id));
+RETURN rag._take_lock(rag._keyword_lock(_lock_keyword.collection_id));
 
 COMMENT ON FUNCTION rag._lock_keyword IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is

@@ -24,9 +24,9 @@ def test_jobs_are_counted_by_state_and_their_age_is_told(connection: Connection)
     connection.execute(
         """UPDATE rag.jobs SET state = 'dead' WHERE job_id = (SELECT min(job_id) FROM rag.jobs);
            SELECT rag.take_jobs();
-           UPDATE rag.jobs SET run_at = clock_timestamp() + interval '1 hour'
+           UPDATE rag.jobs SET run_at = CURRENT_TIMESTAMP + interval '1 hour'
            WHERE job_id = (SELECT max(job_id) FROM rag.jobs);
-           UPDATE rag.jobs SET run_at = clock_timestamp() - interval '1 hour'
+           UPDATE rag.jobs SET run_at = CURRENT_TIMESTAMP - interval '1 hour'
            WHERE state = 'waiting' AND lease IS NULL AND run_at < clock_timestamp()"""
     )
     wanted = {("c", "waiting"): 2, ("c", "delayed"): 1, ("c", "running"): 1, ("c", "dead"): 1}

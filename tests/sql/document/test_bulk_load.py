@@ -93,7 +93,7 @@ def test_an_index_gets_the_memory_it_needs_within_bounds(
     connection.execute("SET maintenance_work_mem = '1MB'")
     assert memory() == 2**20  # nothing to build
     load(database, TEXTS)
-    size = connection.execute("SELECT pg_table_size('rag.embeddings_1')").fetchone()
+    size = connection.execute("SELECT pg_table_size(rag._stored_as('rag.embeddings_1'))").fetchone()
     assert size is not None
     assert memory() == 2 * size[0] > 2**20
     connection.execute("SET maintenance_work_mem = '400MB'")

@@ -304,7 +304,7 @@ def test_what_was_read_while_an_erasure_was_open_for_long_is_not_kept(
     ):
         erasing.execute("SELECT rag.erase('docs', %s)", [f"{WORD}.txt"])
         # an hour passes, in which others read the document
-        erasing.execute("UPDATE rag.erasures SET erased_at = erased_at - interval '1 hour'")
+        erasing.execute("UPDATE rag.erasures SET erased_at = now() - interval '1 hour'")
         erasing.commit()
         with connection.transaction():
             connection.execute("SET TRANSACTION READ ONLY")

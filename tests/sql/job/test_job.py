@@ -27,7 +27,7 @@ def take(database: Database, limit: int = 1, seconds: float = 60) -> list[Job]:
 
 
 def expire_leases(connection: Connection) -> None:
-    connection.execute("UPDATE rag.jobs SET lease_expires_at = clock_timestamp() - interval '1 ms'")
+    connection.execute("UPDATE rag.jobs SET lease_expires_at = CURRENT_TIMESTAMP - interval '1 ms'")
 
 
 def states(connection: Connection) -> list[str]:

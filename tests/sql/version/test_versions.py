@@ -103,8 +103,8 @@ def test_a_clock_that_was_set_back_makes_no_version_that_ends_before_it_begins(
     docs: Connection,
 ) -> None:
     put(docs, "a", "one")
-    docs.execute("UPDATE rag.documents SET text_since = clock_timestamp() + '1h'::interval")
-    docs.execute("UPDATE rag.version_commits SET committed_at = clock_timestamp() + '1h'::interval")
+    docs.execute("UPDATE rag.documents SET text_since = CURRENT_TIMESTAMP + '1h'::interval")
+    docs.execute("UPDATE rag.version_commits SET committed_at = CURRENT_TIMESTAMP + '1h'::interval")
     put(docs, "a", "two")
     docs.execute("SELECT rag.delete_document('c', 'a')")
     rows = docs.execute(

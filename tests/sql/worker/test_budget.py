@@ -23,9 +23,7 @@ def budget(connection: Connection) -> dict[str, Any]:
 
 
 def end_the_minute(connection: Connection) -> None:
-    connection.execute(
-        "UPDATE rag.budgets SET window_started_at = window_started_at - interval '1 minute'"
-    )
+    connection.execute("UPDATE rag.budgets SET window_started_at = now() - interval '1 minute'")
 
 
 def test_a_provider_without_a_budget_is_free(database: Database, connection: Connection) -> None:
@@ -63,7 +61,7 @@ def test_a_spend_cap_lasts_for_its_day(database: Database, connection: Connectio
     assert (
         "spend cap of gemini is reached: 0.6000 of 0.5 units (day)" in budget(connection)["reason"]
     )
-    connection.execute("UPDATE rag.budgets SET spent_since = spent_since - interval '1 day'")
+    connection.execute("UPDATE rag.budgets SET spent_since = now() - interval '1 day'")
     assert database.take_budget("gemini", 1, 1) == 0
 
 
@@ -72,7 +70,7 @@ def test_a_total_spend_cap_lasts_until_it_is_raised(
 ) -> None:
     connection.execute("SELECT rag.set_budget('gemini', spend_cap => 1, spend_period => 'total')")
     assert database.take_budget("gemini", 1, 2_000_000) == 0
-    connection.execute("UPDATE rag.budgets SET spent_since = spent_since - interval '9 days'")
+    connection.execute("UPDATE rag.budgets SET spent_since = now() - interval '9 days'")
     assert database.take_budget("gemini", 1, 1) == float("inf")
     connection.execute("SELECT rag.set_budget('gemini', spend_cap => 3, spend_period => 'total')")
     assert database.take_budget("gemini", 1, 1) == 0
