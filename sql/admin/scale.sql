@@ -56,3 +56,47 @@ $$;
 COMMENT ON FUNCTION rag._stored_as IS
 $$The relation that has the rows of a table or an index, with their size and statistics: itself, or
 on a node of Citus its one shard.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._other_node()
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _node text;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_placement') IS NOT NULL THEN
+        EXECUTE 'SELECT format(''%s:%s'', n.nodename, n.nodeport)
+            FROM pg_catalog.pg_dist_shard AS s
+            JOIN pg_catalog.pg_dist_placement AS p ON p.shardid = s.shardid
+            JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
+            WHERE s.logicalrelid = ''rag.collections''::regclass
+                AND n.groupid <> (SELECT l.groupid FROM pg_catalog.pg_dist_local_group AS l)'
+        INTO _node;
+    END IF;
+    RETURN _node;
+END
+$$;
+
+COMMENT ON FUNCTION rag._other_node IS
+$$The node to which Citus has given the schema, where that is not this one.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._require_rows(caller text)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _node CONSTANT text := rag._other_node();
+BEGIN
+    IF _node IS NOT NULL THEN
+        RAISE EXCEPTION '% runs on the node that has schema rag', caller
+        USING ERRCODE = 'RG007', HINT = format('connect to %s', _node);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_rows IS
+$$Error RG007 where Citus has the schema on another node than this one.$$;

@@ -152,6 +152,7 @@ BEGIN
     loaded_documents := 0;
     loaded_chunks := 0;
     queued := '{}';
+    PERFORM rag._require_rows('rag.load_staged');
     IF to_regclass('pg_temp.staged_chunks') IS NULL THEN
         RAISE EXCEPTION 'there is no table pg_temp.staged_chunks' USING ERRCODE = 'RG001',
         HINT = 'make it in this session: the comment of rag.load_staged tells its columns';

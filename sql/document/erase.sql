@@ -383,6 +383,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'say which documents: one uri, or a filter of metadata';
     END IF;
     PERFORM rag._require_owner('erase');
+    PERFORM rag._require_rows('rag.erase');  -- whose statistics hold words
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'rag.erase runs in a transaction of level %',
             current_setting('transaction_isolation')

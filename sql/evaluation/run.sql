@@ -163,6 +163,7 @@ BEGIN
             quote_literal(left(_unknown, 200))
         USING ERRCODE = 'RG002', HINT = 'rag.list_eval_queries names those that there are';
     END IF;
+    PERFORM rag._require_rows('rag.put_eval_results');
     -- what an erasure under way removes is seen as gone
     PERFORM rag._await_erasures(_collection);
     _rows := ARRAY(SELECT ROW(

@@ -27,7 +27,8 @@ DECLARE
     _member regclass;
     _event record;
 BEGIN
-    IF rag._stored_as('rag.sources'::regclass) <> 'rag.sources'::regclass THEN
+    IF rag._other_node() IS NOT NULL
+        OR rag._stored_as('rag.sources'::regclass) <> 'rag.sources'::regclass THEN
         RAISE EXCEPTION 'rag.attach_source follows no table where Citus has schema rag'
         USING ERRCODE = 'RG007',
             HINT = 'put the rows as documents, or follow the table in a database without Citus';

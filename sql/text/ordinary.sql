@@ -41,15 +41,14 @@ RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _spoken CONSTANT text[] := rag._guess_language(left(query_text, 10000)) || ARRAY(
+        SELECT substring(d.dictinitoption FROM 'language = ''([^'']+)''')
+        FROM rag._query_languages(_listed_languages.collection_id) AS k (language)
+        JOIN pg_ts_config_map AS m ON m.mapcfg = k.language::regconfig
+        JOIN pg_ts_dict AS d ON d.oid = m.mapdict);
 BEGIN
-    RETURN ARRAY(
-        SELECT o.language
-        FROM rag.ordinary_words AS o
-        WHERE o.language = rag._guess_language(left(query_text, 10000)) OR o.language IN (
-            SELECT substring(d.dictinitoption FROM 'language = ''([^'']+)''')
-            FROM rag._query_languages(_listed_languages.collection_id) AS k (language)
-            JOIN pg_ts_config_map AS m ON m.mapcfg = k.language::regconfig
-            JOIN pg_ts_dict AS d ON d.oid = m.mapdict));
+    RETURN ARRAY(SELECT o.language FROM rag.ordinary_words AS o WHERE o.language = ANY (_spoken));
 END
 $$;
 

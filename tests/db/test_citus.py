@@ -133,7 +133,7 @@ def in_a_circle(work: Callable[[int], None], stop: threading.Event, errors: list
 
 def other_node(connection: psycopg.Connection[Any]) -> tuple[str, int]:
     """A node that has not schema rag and is not the coordinator."""
-    found = connection.execute(
+    found: tuple[str, int] | None = connection.execute(
         """SELECT n.nodename, n.nodeport FROM pg_dist_node AS n
            WHERE n.groupid <> 0 AND (n.nodename, n.nodeport) <> (%s, %s)""",
         node_of(connection, "rag"),
@@ -246,13 +246,44 @@ def test_a_lock_holds_on_every_node(coordinator: str) -> None:
         assert asked.execute("SELECT rag._lock_keyword(1)").fetchone() == (True,)
 
 
-def test_what_citus_does_not_let_be_done_is_refused_by_name(dsn: str) -> None:
-    with connect(dsn, autocommit=True) as connection:
+@pytest.mark.parametrize("on_the_node", [True, False])
+def test_no_table_is_followed(dsn: str, coordinator: str, on_the_node: bool) -> None:
+    with connect(dsn if on_the_node else coordinator, autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('c', 'none', 3)")
         connection.execute("CREATE TABLE public.followed (id int PRIMARY KEY, body text)")
         with pytest.raises(psycopg.Error, match="follows no table where Citus") as caught:
             connection.execute("SELECT rag.attach_source('public.followed', 'c', '{body}')")
         assert caught.value.sqlstate == "RG007"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "erase('c', 'a')",
+        "load_staged('c')",
+        "put_eval_results(rag.start_eval_run('e', 'c'), '[]')",
+    ],
+)
+def test_what_the_coordinator_cannot_do_says_where(coordinator: str, call: str) -> None:
+    with connect(coordinator, autocommit=True) as connection:
+        node = node_of(connection, "rag")
+        assert node is not None
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+        connection.execute("SELECT rag.put_eval_set('e')")
+        with pytest.raises(psycopg.Error, match="runs on the node that has") as caught:
+            connection.execute(f"SELECT rag.{call}".encode())
+        assert caught.value.diag.message_hint == f"connect to {node[0]}:{node[1]}"
+
+
+def test_a_mistyped_word_is_found_by_the_coordinator(coordinator: str) -> None:
+    with connect(coordinator, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+        connection.execute(
+            """SELECT rag.put_chunks('c', 'a',
+                   '[{"content": "the hydraulics of pumps", "embedding": [1, 1, 1]}]')"""
+        )
+        found = connection.execute("SELECT s.uri FROM rag.search('c', 'hydrualics') AS s")
+        assert found.fetchall() == [("a",)]
 
 
 def test_a_database_without_citus_is_refused(server_dsn: str) -> None:
