@@ -77,7 +77,7 @@ Pool = ConnectionPool[psycopg.Connection[Any]]
 log = logging.getLogger(__name__)
 
 
-class Place:
+class SchemaNode:
     """The node to which Citus has given our schema. It may move it, and the node passes statements
     on then, by a longer way and with notices that nobody hears. The copies of a database share it,
     and so do threads."""
@@ -126,7 +126,7 @@ class Statements:
     ) -> None:
         self.dsn = dsn
         self.schema = check_name(schema)
-        self._place: Place | None = None  # given by Citus
+        self._schema_node: SchemaNode | None = None  # given by Citus
         self._standbys: Standbys | None = None
         if names_standbys(dsn):
             reading = _new_pool(dsn, dsn, pool_size, reads=True, max_lifetime=RENEW_SECONDS)
@@ -197,7 +197,7 @@ class Statements:
             self._calls.read(connection, halfvec_type(connection))
             node = node_of(connection, self.schema)
         if node is not None:
-            self._place = Place(self.schema, node)
+            self._schema_node = SchemaNode(self.schema, node)
             self._standbys = None  # where those of the node are is not known
         for pool in self._pools:
             pool.open(wait=False)
@@ -222,7 +222,7 @@ class Statements:
 
     def _found(self) -> str:
         """The connection string that leads to our schema now."""
-        if self._place is None:
+        if self._schema_node is None:
             return self.dsn
         with connect(self.dsn, autocommit=True) as connection:
             return placed(self.dsn, connection, self.schema)
@@ -288,7 +288,7 @@ class Statements:
             connection = pool.getconn(seconds_left(seconds))
             if not _is_open(connection):
                 connection.close()
-            elif self._place is not None and self._place.is_left(connection):
+            elif self._schema_node is not None and self._schema_node.is_left(connection):
                 pool.drain()
             else:
                 return connection
