@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
@@ -164,6 +165,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
     clauses = find_clauses(bare)
     rows = _rows(bare, [line for _, line in lines]) - clauses
     values = find_values(bare) - rows
+    tabular = rows | values
     labels = _labels(bare)
     broken = _broken(bare) | labels.keys() | {number + 1 for number in labels} | clauses | values
     literal, hidden = _literal(bare), _hidden(text, lines)
@@ -173,7 +175,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind, bool]]:
         is_rule = begin is None and number > 0 and _is_heading(bare, number - 1)
         fence = _FENCE.match(line) if not is_rule else None
         mark = fence["mark"] if fence else ""
-        item = _ITEM.match(line) if number not in rows | values else None
+        item = _ITEM.match(line) if number not in tabular else None
         indent = item.end() if item else len(line) - len(line.lstrip())
         ends = (
             fence
@@ -230,26 +232,34 @@ def _hidden(text: str, lines: Sequence[tuple[int, str]]) -> set[int]:
     spans = [m.span() for m in _RAW.finditer(text)] if ".. raw::" in text else []
     if "-->" in text or "<!--" in text:
         spans += [match.span() for match in _COMMENT.finditer(text)]
-    return {n for n, (start, _) in enumerate(lines) if any(a <= start < b for a, b in spans)}
+    starts = [start for start, _ in lines]
+    return {n for a, b in spans for n in range(bisect_left(starts, a), bisect_left(starts, b))}
 
 
 def _literal(bare: Sequence[str]) -> dict[int, int]:
     """The first and the last line, not included, of code of reStructuredText: indented, below a
     directive of code or a line that ends with two colons."""
     found: dict[int, int] = {}
+    begin = first = 0  # behind the options, and behind the empty lines there
+    ends: dict[tuple[int, int], int] = {}  # of what stands from there on, deeper than that
     for number, line in enumerate(bare):
         if "::" not in line or not _CODE_OF_REST.match(line):
             continue
         depth = len(line) - len(line.lstrip())
-        begin = number + 1
+        begin = max(begin, number + 1)
         while begin < len(bare) and bare[begin].lstrip().startswith(":"):
             begin += 1
-        end = begin
-        while end < len(bare) and (not bare[end] or bare[end].startswith(" " * (depth + 1))):
-            end += 1
-        inside = [at for at in range(begin, end) if bare[at]]
-        if inside and inside[0] > begin:
-            found[inside[0]] = inside[-1] + 1
+        first = max(first, begin)
+        while first < len(bare) and not bare[first]:
+            first += 1
+        if first == begin or first == len(bare) or not bare[first].startswith(" " * (depth + 1)):
+            continue
+        if (begin, depth) not in ends:
+            end = first
+            while end < len(bare) and (not bare[end] or bare[end].startswith(" " * (depth + 1))):
+                end += 1
+            ends[begin, depth] = max(at for at in range(first, end) if bare[at]) + 1
+        found[first] = ends[begin, depth]
     return found
 
 
