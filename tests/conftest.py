@@ -18,6 +18,7 @@ import pytest
 from citus import COORDINATOR, CitusDatabases, scaled_out
 from fakes import HashEmbedder
 from paths import ROOT
+from rota import tries
 
 from rag_pg import Rag, Settings
 from rag_pg.db import Databases, name_of
@@ -45,6 +46,7 @@ WAITING = {
 # come first.
 hypothesis.settings.register_profile(
     "same",
+    max_examples=tries(100, 35),
     derandomize=True,
     deadline=None,
     print_blob=True,
@@ -257,8 +259,11 @@ def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the processes, which wait most;
-    what takes minutes, or lets chance choose, is for targets of its own."""
+    """Begin with the processes, which wait most; what takes minutes, or lets chance choose, is for
+    targets of its own, as are further examples of hypothesis."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("longer")
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
     if shard := os.environ.get("RAG_PG_TEST_SHARD"):
         keep_shard(items, *map(int, shard.split("/")))

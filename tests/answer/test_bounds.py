@@ -106,7 +106,7 @@ def ask(
 
 
 @pytest.mark.longer
-@settings(max_examples=tries(300, 75), deadline=None)
+@settings(max_examples=tries(300, 40), deadline=None)
 @given(
     strategy=st.sampled_from(STRATEGIES),
     max_tokens=st.none() | st.integers(1, 20_000),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rota import tries
 from spans import DOCUMENT, Count, faults, letters, longest, squares, words
 
 from rag_pg.chunk.code import _parser
@@ -84,7 +85,7 @@ JSON = st.lists(
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40, 16), deadline=None)
 @given(
     text=st.one_of(DOCUMENT, SOURCE, CHAT, JSON, st.text()),
     maximum=st.integers(16, 64),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rota import tries
+from rota import in_turn, tries
 from spans import DOCUMENT, Count, faults, letters, longest, size, squares, words
 
 from rag_pg.chunk.blocks import Block, outline_markdown, outline_rest
@@ -53,7 +53,7 @@ def check_overlaps(text: str, spans: Sequence[Span]) -> None:
                 assert block.stop <= after.start or block.start >= before.stop
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150, 60), deadline=None)
 @given(
     text=DOCUMENT, maximum=st.sampled_from([16, 40, 256]), count=st.sampled_from([words, letters])
 )
@@ -68,7 +68,7 @@ def test_markdown_is_cut_without_loss_within_the_maximum(
     check_overlaps(text, spans)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tries(120, 48), deadline=None)
 @given(
     text=st.one_of(DOCUMENT, st.text()),
     maximum=st.integers(16, 64),
@@ -85,7 +85,7 @@ def test_any_text_is_cut_without_loss_within_the_maximum(
     assert longest(spans, count, title="T") <= maximum
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50, 20), deadline=None)
 @given(text=DOCUMENT, maximum=st.sampled_from([24, 64, 256]))
 def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     bert: Count, text: str, maximum: int
@@ -98,7 +98,7 @@ def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     check_overlaps(text, spans)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40, 16), deadline=None)
 @given(text=DOCUMENT)
 def test_without_overlap_no_character_is_repeated(text: str) -> None:
     spans = Splitter(words, Chunking(max_tokens=30, overlap=0)).split(text, media_type=MARKDOWN)
@@ -369,7 +369,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("media_type", [MARKDOWN, PLAIN])
+@pytest.mark.parametrize("media_type", in_turn([MARKDOWN, PLAIN], MARKDOWN))
 def test_odd_texts_are_cut_like_any_other(name: str, media_type: str, bert: Count) -> None:
     for count in (bert, words):
         spans = Splitter(count).split(ODD[name], media_type=media_type, title="T")

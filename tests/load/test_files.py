@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load.decode import decode_text
@@ -187,7 +188,7 @@ def test_front_matter_may_be_toml() -> None:
     assert front.notes == ["front matter left out, which metadata cannot hold: params"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50, 20), deadline=None)
 @given(st.text(st.sampled_from("ab:-[]{}!&*'\"\\0 \n|>?#%@"), max_size=60))
 def test_front_matter_never_fails(text: str) -> None:
     block = f"---\n{text}\n---\nbody"
@@ -264,7 +265,7 @@ def test_very_deep_html_is_kept_as_text() -> None:
     assert html_to_markdown("<div>" * 3000 + "deep<script>x</script>") == ("", "deep")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100, 40), deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -384,7 +385,7 @@ def test_an_impossible_path_is_an_error_like_any_other() -> None:
     assert "cannot be read" in failure.error
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200, 80), deadline=None)
 @given(data=st.binary(max_size=300), suffix=st.sampled_from([".txt", ".md", ".html", ".rst"]))
 def test_any_bytes_are_loaded_clean_or_refused_in_one_line(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str

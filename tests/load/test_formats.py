@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 from pdfs import pdf
+from rota import tries
 
 from rag_pg.chunk.grammars import CUT_BY_FUNCTION
 from rag_pg.chunk.pages import pages_of
@@ -394,7 +395,7 @@ def test_without_its_library_a_file_names_the_extra(
     assert 'pip install "rag-pg[files]"' in error
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60, 24), deadline=None)
 @given(data=st.binary(max_size=200), suffix=st.sampled_from(SUPPORTED))
 def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> None:
     for found in read_documents(Path(f"any{suffix}"), "any", data):

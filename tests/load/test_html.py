@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml_html  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
+from rota import in_turn
 
 from rag_pg.load.html import html_to_markdown
 
@@ -325,7 +326,10 @@ def test_a_table_of_one_row_of_links_is_a_menu() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["<td>", "<li>", "<b>", "<dl><dt>", "<table>", "<tr><td>", "<a href='#x'><img alt=t></a>"],
+    in_turn(
+        ["<td>", "<li>", "<b>", "<dl><dt>", "<table>", "<tr><td>", "<a href='#x'><img alt=t></a>"],
+        *("<td>", "<b>", "<dl><dt>"),
+    ),
 )
 def test_thousands_of_one_unclosed_element_lose_no_word(piece: str) -> None:
     _, text = html_to_markdown(f"<p>first</p>{piece * (8_000 // len(piece))}last")

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 
@@ -64,7 +65,7 @@ def filled(new_database: Any, template: str) -> Any:
         yield opened
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(80, 32), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     name=st.sampled_from(["cosine", "l2", "ip"]),
     fusion=st.sampled_from(["auto", "weighted", "rrf"]),

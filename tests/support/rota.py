@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 LONG = bool(os.environ.get("RAG_PG_TEST_SLOW"))
 
@@ -10,3 +14,11 @@ LONG = bool(os.environ.get("RAG_PG_TEST_SLOW"))
 def tries(whole: int, part: int) -> int:
     """How many random cases a test that is marked `longer` goes through."""
     return whole if LONG else part
+
+
+def in_turn(cases: Iterable[Any], *kept: Any) -> list[Any]:
+    """Cases of one way through the code: those that are kept are for every change, the others have
+    their turn."""
+    return [
+        case if case in kept else pytest.param(case, marks=pytest.mark.minutes) for case in cases
+    ]

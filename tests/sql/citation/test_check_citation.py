@@ -13,6 +13,7 @@ from citation_texts import TEXTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 PROVEN = ("exact", "normalised")
@@ -65,7 +66,7 @@ def test_what_printing_and_copying_change_is_put_aside(connection: Connection) -
             assert found[: len(quoted)] == quoted, case
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(200, 80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     words=st.lists(
         st.sampled_from(

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 from rag_pg import InvalidInput, Rag
 from rag_pg.db.database import Database
@@ -232,7 +233,7 @@ def test_a_value_is_of_its_type_or_none(
     assert found == (value,)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(60, 24))
 @given(text=st.text("ab#\n 1", max_size=30), every=st.booleans())
 def test_matches_are_those_of_another_engine(keyword_dsn: str, text: str, every: bool) -> None:
     rule: dict[str, Any] = {"field": "t", "pattern": r"^([ab]+)#|#([ab1]+)$", "all": every}

@@ -12,6 +12,7 @@ import pytest
 from bm25_oracle import Oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 from rag_pg import InvalidQuery
 from rag_pg.db.database import Database
@@ -68,7 +69,7 @@ texts = st.lists(
 queries = st.lists(st.sampled_from([*WORDS, "absent"]), max_size=5).map(" ".join)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40, 16), deadline=None)
 @given(texts=texts, query=queries)
 def test_keyword_search_equals_bm25_from_the_paper(
     shared: Connection, texts: list[str], query: str
@@ -81,7 +82,7 @@ def test_keyword_search_equals_bm25_from_the_paper(
     assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(30, 12), deadline=None)
 @given(data=st.data(), texts=texts, query=queries, weight=st.sampled_from([0.1, 0.5, 0.9]))
 def test_hybrid_search_equals_rrf_from_the_paper(
     shared: Connection, data: st.DataObject, texts: list[str], query: str, weight: float

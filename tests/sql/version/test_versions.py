@@ -14,6 +14,7 @@ import pytest
 from fakes import HashEmbedder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 from rag_pg import NotFound, Rag
 
@@ -202,7 +203,7 @@ def test_what_is_wrong_is_said(docs: Connection, call: str, message: str) -> Non
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "", "e f"]), max_size=14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60, 24), deadline=None)
 @given(old=LINES, new=LINES)
 def test_a_difference_holds_both_texts_and_what_is_equal(
     shared_connection: Connection, old: list[str], new: list[str]
