@@ -143,9 +143,7 @@ def test_pgvector_in_another_schema_under_an_odd_search_path(
         database.close()
 
 
-def test_moving_pgvector_is_noticed_and_mended(new_database: Callable[..., str]) -> None:
-    dsn = new_database()
-    schema.upgrade(dsn)
+def test_moving_pgvector_is_noticed_and_mended(dsn: str) -> None:
     run(dsn, "CREATE SCHEMA elsewhere", "ALTER EXTENSION vector SET SCHEMA elsewhere")
     assert schema.check(dsn) == [
         'pgvector was moved from schema public to elsewhere: run "rag-pg db upgrade"'
@@ -155,11 +153,7 @@ def test_moving_pgvector_is_noticed_and_mended(new_database: Callable[..., str])
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
-def test_an_older_release_is_upgraded_where_pgvector_was_on_the_path(
-    new_database: Callable[..., str],
-) -> None:
-    dsn = new_database()
-    schema.upgrade(dsn)
+def test_an_older_release_is_upgraded_where_pgvector_was_on_the_path(dsn: str) -> None:
     run(dsn, "ALTER FUNCTION rag.put_chunks SET search_path = pg_catalog, rag, public, pg_temp")
     schema.upgrade(dsn)
     (path,) = run(

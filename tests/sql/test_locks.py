@@ -1,4 +1,4 @@
-"""Among a hundred collections, work on one locks and plans no partition of another; and all calls
+"""Among thirty collections, work on one locks and plans no partition of another; and all calls
 lock the tables of one in orders that fit together.
 
 A statement locks every partition that its plan reaches: at planning, or, a cached plan, whenever it
@@ -18,7 +18,7 @@ from patience import wait_until
 from sql_calls import public_names
 
 Connection = psycopg.Connection[Any]
-OTHERS = 99
+OTHERS = 29
 CHUNKS = (
     '[{"content": "alpha beta", "embedding": [1, 0, 0]}, {"content": "gamma", "embedding": [0, 1,'
     " 0]}]"
