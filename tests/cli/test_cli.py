@@ -332,6 +332,7 @@ def test_url_prints_the_dsn_last(cli: Run, dsn: str) -> None:
     assert cli("db", "url").stdout.splitlines()[-1] == dsn
 
 
+@pytest.mark.minutes
 def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
     with FakeGemini() as gemini:
         environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}

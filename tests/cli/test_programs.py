@@ -43,6 +43,7 @@ def test_another_user_is_another_user(dsn: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"{name}\n"), done.stderr
 
 
+@pytest.mark.minutes
 def test_a_dump_is_restored_with_the_same_hits(
     dsn: str, new_database: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -192,6 +192,7 @@ def test_a_hit_leads_to_its_part(whole: tuple[Collection, Collection]) -> None:
     assert hits[0].uri not in {hit.uri for hit in parted.search("w1 w2 w3", limit=20)}
 
 
+@pytest.mark.minutes
 def test_a_document_stays_in_its_part_when_there_are_more_of_them(
     whole: tuple[Collection, Collection], parts: list[str], dsn: str, tmp_path: Path
 ) -> None:

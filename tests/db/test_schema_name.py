@@ -59,6 +59,7 @@ def test_each_is_as_installed_and_names_nothing_of_another(several: str) -> None
         assert crossing == []
 
 
+@pytest.mark.minutes
 def test_documents_sources_and_workers_are_apart(several: str, tmp_path: Path) -> None:
     with psycopg.connect(several, autocommit=True) as connection:
         connection.execute(TABLE.encode())

@@ -275,6 +275,7 @@ def test_which_of_several_hosts_is_meant(given: str, told: tuple[str | None, ...
     assert tuple(options.get("target_session_attrs") for options in found) == told
 
 
+@pytest.mark.minutes
 def test_a_promotion_loses_nothing(tmp_path: Path) -> None:
     """Two writers, two readers and a worker go on while the primary crashes and its standby takes
     its place: what was acknowledged is there, once, and no read fails."""

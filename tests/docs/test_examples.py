@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from paths import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -31,5 +32,6 @@ def test_sqlalchemy_join_runs(dsn: str) -> None:
         assert [line.split()[1:] for line in lines] == [["tarp", "39.00"], ["stove", "45.00"]]
 
 
+@pytest.mark.minutes
 def test_sqlalchemy_join_runs_asynchronously(dsn: str) -> None:
     assert "asynchronously: ['tarp', 'stove']" in run(dsn, EXAMPLES / "sqlalchemy_join.py")

@@ -14,6 +14,7 @@ import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
 from killing import end_leases, final, program_of, run, seen
 from psycopg.conninfo import conninfo_to_dict
+from rota import in_turn
 
 from rag_pg import Rag, Settings
 from rag_pg.db import schema
@@ -161,7 +162,7 @@ def kill_and_heal(call: str, prepare: Prepare, program: Any, last: int) -> list[
     return final(trial.dsn)
 
 
-@pytest.fixture(params=CALLS)
+@pytest.fixture(params=in_turn(CALLS, "add", "reembed"))
 def undisturbed(
     request: Any, program: Any, new_database: Any, template: str, filled: str, tmp_path: Path
 ) -> tuple[str, int, list[Any], Prepare]:

@@ -23,6 +23,7 @@ from locations.buckets import NEEDS_MOTO, bucket
 from locations.repositories import commit
 from locations.website import html, serve
 from psycopg.conninfo import conninfo_to_dict
+from rota import in_turn
 
 from rag_pg import Rag, Settings
 from rag_pg.types import SyncReport
@@ -105,7 +106,9 @@ def sync(dsn: str, folder: str) -> SyncReport:
 CALLS = {"sync": sync}
 
 
-@pytest.fixture(params=["links", "sitemap", "git", pytest.param("s3", marks=NEEDS_MOTO)])
+@pytest.fixture(
+    params=[*in_turn(["links", "sitemap", "git"], "links"), pytest.param("s3", marks=NEEDS_MOTO)]
+)
 def source(request: pytest.FixtureRequest) -> Source:
     found: Source = request.getfixturevalue(request.param)
     return found

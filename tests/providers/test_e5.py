@@ -78,6 +78,7 @@ def test_vectors_equal_those_of_the_models_own_engine(e5: E5) -> None:
     assert cosines.min() >= 0.9999
 
 
+@pytest.mark.minutes
 def test_a_vector_does_not_depend_on_the_texts_beside_it(e5: E5) -> None:
     texts = [*TEXTS, "word " * 400, *ODD[:5]]
     together = e5.embed_documents(texts)

@@ -297,6 +297,7 @@ def test_several_processes_serve_one_address(notes: Rag) -> None:
     assert len([line for line in service.log if '"/search"' in line]) == 4
 
 
+@pytest.mark.minutes
 def test_processes_of_one_service_share_the_limits_of_a_key(notes: Rag) -> None:
     key = notes.database.make_service_key(
         "shared", scopes=["read"], settings={}, limits={"requests_per_day": 12}
