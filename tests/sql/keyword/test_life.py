@@ -190,7 +190,7 @@ def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
 def test_every_step_of_a_collections_life_agrees_with_the_oracle(tiny: Connection) -> None:
     reached: set[tuple[str, bool, bool]] = set()
 
-    @settings(max_examples=tries(150, 25), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=tries(150, 40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         steps=st.lists(STEP, min_size=1, max_size=25),
         query=QUERY,
