@@ -28,7 +28,7 @@ from rag_pg.server.mcp import make_server
 from rag_pg.server.mcp.render import count_tokens, quoted, render_object, render_page, shorten
 
 SEED = 20261122
-CALLS = tries(25, 3)  # random ones of each tool, beside those that are right
+CALLS = tries(25, 6)  # random ones of each tool, beside those that are right
 CAPS = (1000, *(pytest.param(cap, marks=pytest.mark.minutes) for cap in (2500, 8000)))
 NAME = "collection"
 WORDS = [
