@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ def test_workers_side_by_side_are_interrupted_together(
 ) -> None:
     worker = rag.worker(concurrency=2)
 
-    def interrupt(texts: object) -> None:
+    def interrupt(texts: Sequence[str]) -> None:
         embedder.fail = lambda texts: wait_until(worker.stop.is_set, "the other to be told")
         signal.pthread_kill(interruptible, signal.SIGINT)
         embedder.fail(texts)
