@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal, localcontext
 from itertools import chain
@@ -13,6 +12,7 @@ from typing import Literal
 from rag_pg.answer.freshness import source_date
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.relations import bounds_of
+from rag_pg.answer.scales import OF_COLUMNS, OF_OTHERS, SCALES, Scale
 from rag_pg.text import Table, content_words, is_among, is_function_word, words
 
 Aggregate = Literal["sum", "average", "maximum", "minimum", "count"]
@@ -29,68 +29,6 @@ _TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somm
 _NO_QUANTITY = re.compile(
     r"version|release|id|nr|no|number|phone|zip|plz|code|year|jahr|date|datum"
 )
-_SCALES = (  # see `Scale`
-    ("price cost fee preis kosten prix precio", "euro", "dear|teue?r", "cheap|billig|günstig",
-     "expensive|cher|chère|car[oa]s?", "barat[oa]s?"),
-    ("weight mass gewicht masse poids peso", "gram", "heavi|schwer", "light|leicht",
-     "lourde?s?|pesad[oa]s?", "lég[eè]re?s?|liger[oa]s?"),
-    ("age alter âge edad", "", "old|ält", "young|jüng", "", ""),
-    ("depth tiefe profondeur", "metre", "deep|tief", "shallow|flach", "", ""),
-    ("width breite largeur", "metre", "wid|broad|breit", "narrow|schmal", "", ""),
-    ("height elevation altitude höhe hauteur altura", "metre", "tall", "", "tall", ""),
-    ("noise sound loudness lärm geräusch schall bruit ruido", "", "loud|laut", "quiet|leis",
-     "bruyante?s?|ruidos[oa]s?", "silencieu(?:x|ses?)|silencios[oa]s?"),
-    ("temperature temperatur température temperatura", "", "hott|warm|wärm", "cold|cool|kält|kühl",
-     "chaude?s?|calientes?", "froide?s?|frí[oa]s?"),
-    ("", "day", "slow|langsam", "fast|quick|schnell", "lente?s?|lent[oa]s?",
-     "rapides?|rápid[oa]s?"),
-)  # fmt: skip
-_OTHER_SCALES = (
-    ("height elevation altitude höhe hauteur altura", "metre", "high|höch|höh", "low|niedrig",
-     "", ""),
-    ("length duration länge dauer longueur durée", "day metre", "long|läng", "short|kürz",
-     "longue?s?|longtemps|larg[oa]s?", "courte?s?|cort[oa]s?"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What things have more or less of. columns: names of its columns; units: of its dimensions;
-    more, less: stems of what has more and less of it (heavi), and such words as have no endings for
-    that (more expensive)."""
-
-    columns: str
-    units: str
-    more: str
-    less: str
-    more_words: str
-    less_words: str
-
-    def comparatives(self) -> tuple[str, str]:
-        """Patterns of what has more of it than another, and of what has less."""
-        return self._degrees("er", "more|plus|más", "less|moins|menos")
-
-    def superlatives(self) -> tuple[str, str]:
-        """Patterns of what has the most of it, and of what has the least."""
-        return self._degrees(r"e?st(?:e\w*)?", "most", "least")
-
-    def _degrees(self, ending: str, more: str, less: str) -> tuple[str, str]:
-        one, other = (
-            [rf"(?:{stems}){ending}"] * bool(stems)
-            + [rf"(?:{more}) (?:{longer})"] * bool(longer)
-            + [rf"(?:{less}) (?:{opposite})"] * bool(opposite)
-            for stems, longer, opposite in (
-                (self.more, self.more_words, self.less_words),
-                (self.less, self.less_words, self.more_words),
-            )
-        )
-        return "|".join(one), "|".join(other)
-
-
-# The superlatives of the first mean their columns whatever else a question names (the cheapest plan
-# for ten users), those of the others where it names no column of numbers.
-_OF_COLUMNS, _OF_OTHERS = ([Scale(*one) for one in scales] for scales in (_SCALES, _OTHER_SCALES))
-SCALES = [*_OF_COLUMNS, *_OF_OTHERS]
 _MOST_OF, _LEAST_OF = map(
     "|".join, zip(*(s.superlatives() for s in SCALES if s.columns), strict=True)
 )
@@ -185,10 +123,10 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     of_dates = _asked(question, _ASKED_OF_DATES)
     asked = _asked_words(_OF_DATES.sub(" ", plain) if of_dates else plain)
     meant = _meant(table, asked)
-    if of_them := _columns_of(question, table, _OF_COLUMNS):
+    if of_them := _columns_of(question, table, OF_COLUMNS):
         meant = of_them
     elif not any(_numbers(table, n) for n in meant):
-        meant = _columns_of(question, table, _OF_OTHERS) or meant
+        meant = _columns_of(question, table, OF_OTHERS) or meant
     named = _named(table, asked)
     if not any(_numbers(table, n) for n in meant):
         meant = [n for names in named for n in _meant(table, names)] or meant

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 
-from rag_pg.answer.aggregates import SCALES
 from rag_pg.answer.figures import counted_figures, number_in_word
 from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension
 from rag_pg.answer.negation import CLAUSE, is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import names_cell
+from rag_pg.answer.scales import SCALES
 from rag_pg.text import has_word, is_function_word, same_word, words
 
 _THAN = re.compile(r"(?<!rather )(?<!other )\b(?:than|als|que)\b", re.IGNORECASE)
