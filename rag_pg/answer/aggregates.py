@@ -47,7 +47,7 @@ _ASKED_OF_DATES: dict[Aggregate, str] = {
     "minimum": r"oldest|earliest|älteste\w*|früheste\w*|plus ancien(?:ne)?s?|más antigu[oa]s?",
 }
 _OF_DATES = re.compile(rf"\b(?:{'|'.join(_ASKED_OF_DATES.values())})\b", re.IGNORECASE)
-_SAID_OF: dict[Aggregate, tuple[str, str]] = {  # of numbers, of dates
+_SUPERLATIVES: dict[Aggregate, tuple[str, str]] = {  # of numbers, of dates
     "maximum": ("highest", "latest"),
     "minimum": ("lowest", "earliest"),
 }
@@ -153,14 +153,14 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
         for n, row in enumerate(table.cells)
         if _TOTAL.match(row[0].casefold()) and _may_be_sum(numbers[n], sum(numbers) - numbers[n])
     ]
-    is_extreme = wanted in _SAID_OF
+    is_extreme = wanted in _SUPERLATIVES
     counted = [number for n, number in enumerate(numbers) if n not in totals]
     if not counted or (totals and not is_extreme):
         return None
     value = _calculated(wanted, counted)
     if is_extreme:
         best = [n for n, number in enumerate(numbers) if number == value and n not in totals]
-        return _extreme(table, column, best, f"{_SAID_OF[wanted][0]} of {len(counted)}")
+        return _extreme(table, column, best, f"{_SUPERLATIVES[wanted][0]} of {len(counted)}")
     shown = f"{wanted} of {table.names[column]}: {unit.format(f'{value:f}')}"
     return f"{shown} ({len(numbers)} rows)", table.rows
 
@@ -171,12 +171,12 @@ def _asked_words(question: str) -> list[str]:
 
 
 def _extreme(
-    table: Table, column: int, best: Sequence[int], said: str
+    table: Table, column: int, best: Sequence[int], which: str
 ) -> tuple[str, Sequence[int]]:
     """The rows that have the most or least, by their first cells, in words."""
-    which = ", ".join(table.cells[n][0] for n in best) + ": " if column else ""
+    things = ", ".join(table.cells[n][0] for n in best) + ": " if column else ""
     cell = table.cells[best[0]][column].strip()
-    shown = f"{which}{table.names[column]} {cell}, the {said} rows"
+    shown = f"{things}{table.names[column]} {cell}, the {which} rows"
     return shown, [table.rows[n] for n in best]
 
 
@@ -192,7 +192,7 @@ def _extreme_date(
     column, days = columns[0], dated[columns[0]]
     value = max(days) if wanted == "maximum" else min(days)
     best = [n for n, day in enumerate(days) if day == value]
-    return _extreme(table, column, best, f"{_SAID_OF[wanted][1]} of {len(days)}")
+    return _extreme(table, column, best, f"{_SUPERLATIVES[wanted][1]} of {len(days)}")
 
 
 def _days(table: Table, column: int) -> list[date] | None:

@@ -87,7 +87,7 @@ def find_names(question: str) -> set[str]:
     return found
 
 
-def is_said(word: str, text: Readings) -> bool:
+def occurs_in(word: str, text: Readings) -> bool:
     """Whether a text has a word of a question (`stands_in`), or the number and all that is measured
     by it of a quantity in one word: 120-Liter-Tonne."""
     bare = word.strip(MARKS)

@@ -13,7 +13,7 @@ from rag_pg.answer.aggregates import rows_without
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import is_of_time, words_of_now
-from rag_pg.answer.head import Asked, find_lacking, find_names, is_said, read_words, stands_in
+from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch, tells_no_price
 from rag_pg.answer.passage import headings_above
@@ -294,7 +294,7 @@ def _weigh_words(
         c.words_found = {
             word
             for word in found.different
-            if is_said(word, whole)
+            if occurs_in(word, whole)
             or (not is_identifier(word) and found.have(word, range(head, at)))
             or ("-" in word and not is_identifier(word) and {*words(word)} <= {*whole[0]})
         }

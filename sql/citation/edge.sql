@@ -368,7 +368,8 @@ BEGIN
     _before := rtrim(translate(before, _blanks || '("“„«', rpad('', 25)));
     _word := reverse(split_part(reverse(rtrim(_before, '.')), ' ', 1));
     _behind := rtrim(split_part(_after, ' ', 2), '.,;:)]!?"”»');
-    IF translate(_word, '0123456789+-–*/=<>)]{}|&%$€£#@~^,;:!?''’', '') <> _word THEN
+    IF translate(_word, E'0123456789+-\u2013*/=<>)]{}|&%$\u20AC\u00A3#@~^,;:!?''\u2019', '')
+        <> _word THEN
         RETURN false;
     ELSIF right(_before, 1) = '.' OR ltrim(after) LIKE '.%' OR length(_word) < 3 THEN
         RETURN _is_number AND strpos(' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
