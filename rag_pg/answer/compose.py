@@ -65,7 +65,9 @@ ReadAround = Callable[[int], Passage | None]
 Cited = tuple[Candidate, int]  # and which of its sentences
 
 MODEL = "extractive"
-SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
+# Of the answering sentence's score, for a second one to be marked: one that has no word of the
+# question itself, and one that has.
+SECOND = (0.75, 0.5)
 LEAST_WEIGHT = 0.15  # of what is asked, that a part of a question has
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_LESS = 0.08  # evidence of such a document below that of the first, at most
@@ -325,8 +327,8 @@ def _next_best(
 ) -> list[int]:
     """Return the best other sentence of a passage, where it says enough, or where the first lacks
     the number that is asked for, in its unit, and this has it, under the same heading; none beside
-    an item or a row, as the others speak of something else, and none that names another identifier
-    or, but for numbers, has no word of the question."""
+    an item or a row, as the others speak of something else, and none that names another
+    identifier."""
     units = asked_dimensions(question)
     told = [bool(units) and has_amount(shown, units) for shown in c.shown]
     told = told if any(told) else [has_number(shown) for shown in c.shown]
@@ -344,10 +346,9 @@ def _next_best(
         others = [n for n in others if page.section(n) == page.section(at)]
     others = [n for n in others if not asked.differ_in(c.shown[n])]
     if not numbers:
-        others = [n for n in others if c.word_shares[n] > 0]
+        others = [n for n in others if c.scores[n] >= SECOND[bool(c.word_shares[n])] * c.scores[at]]
     best = max(others, key=lambda n: c.scores[n], default=None)
-    least = 0.0 if numbers else SECOND_SHARE * c.scores[at]
-    return [best] if best is not None and (c.scores[best] >= least or not is_prose) else []
+    return [] if best is None else [best]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
