@@ -10,8 +10,6 @@ from itertools import chain
 from typing import Literal
 
 from rag_pg.answer.freshness import source_date
-from rag_pg.answer.negation import is_negated
-from rag_pg.answer.relations import bounds_of
 from rag_pg.answer.scales import OF_COLUMNS, OF_OTHERS, SCALES, Scale
 from rag_pg.text import Table, content_words, is_among, is_function_word, words
 
@@ -52,8 +50,6 @@ _SUPERLATIVES: dict[Aggregate, tuple[str, str]] = {  # of numbers, of dates
     "minimum": ("lowest", "earliest"),
 }
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
-_YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
-_NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
 _OF_TABLES = (
     "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
     "expensive", "together", "overall", "belong", "contain", "include", "sell", "alle", "allen",
@@ -100,7 +96,7 @@ def without_operation(question: str, table: Table) -> str:
     plain = [word.strip("?!.,;:").casefold() for word in left]
     names = words(" ".join(table.names))
     for scale in _named(table, plain):
-        name = table.names[_meant(table, scale)[0]]
+        name = table.names[named_columns(table, scale)[0]]
         left = [
             name if is_among(word, scale) and not is_among(word, names) else shown
             for word, shown in zip(plain, left, strict=True)
@@ -122,14 +118,14 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     wanted, plain = asked_aggregate(question), _OPERATION.sub(" ", question)
     of_dates = _asked(question, _ASKED_OF_DATES)
     asked = _asked_words(_OF_DATES.sub(" ", plain) if of_dates else plain)
-    meant = _meant(table, asked)
+    meant = named_columns(table, asked)
     if of_them := _columns_of(question, table, OF_COLUMNS):
         meant = of_them
-    elif not any(_numbers(table, n) for n in meant):
+    elif not any(read_numbers(table, n) for n in meant):
         meant = _columns_of(question, table, OF_OTHERS) or meant
     named = _named(table, asked)
-    if not any(_numbers(table, n) for n in meant):
-        meant = [n for names in named for n in _meant(table, names)] or meant
+    if not any(read_numbers(table, n) for n in meant):
+        meant = [n for names in named for n in named_columns(table, names)] or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES, *chain(*named)]
     known += _of_all(table)
     if not all(is_among(word, known) for word in asked):
@@ -141,7 +137,7 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     if wanted == "count":
         has_totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
         return None if has_totals else _count(asked, meant, table)
-    columns = [(n, found) for n in meant if (found := _numbers(table, n))]
+    columns = [(n, found) for n in meant if (found := read_numbers(table, n))]
     if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
         return None
     column, (numbers, unit) = columns[0]
@@ -204,25 +200,6 @@ def _days(table: Table, column: int) -> list[date] | None:
     return [day for day in days if day] if all(days) else None
 
 
-def rows_without(question: str, table: Table) -> set[int]:
-    """The sentences of the rows of a table that a question does not ask for, by a column that it
-    names: those that say no, and those whose number is not within its bounds (over 20 seats)."""
-    found: set[int] = set()
-    question = question[:LONGEST]
-    bounds = bounds_of(question)
-    for n in _meant(table, content_words(question)):
-        cells = [row[n].strip().casefold() for row in table.cells]
-        if _YES.issuperset(cells) or _NO.issuperset(cells):
-            continue
-        if (_YES | _NO).issuperset(cells):
-            wanted = _NO if is_negated(question) else _YES
-            found |= {at for at, cell in zip(table.rows, cells, strict=True) if cell not in wanted}
-        elif bounds and (numbers := _numbers(table, n)):
-            within = [all(bound(number) for bound in bounds) for number in numbers[0]]
-            found |= {at for at, is_in in zip(table.rows, within, strict=True) if not is_in}
-    return found
-
-
 def row_as_table(table: Table, row: int) -> Table:
     """Return a row of a table whose columns are things as a table with a row for each of them."""
     name, *cells = table.cells[row]
@@ -262,14 +239,14 @@ def _count(
     none is left out."""
     for n in meant:
         different = {row[n].casefold() for row in table.cells}
-        if len(different) < len(table.cells) or (n and _numbers(table, n)):
+        if len(different) < len(table.cells) or (n and read_numbers(table, n)):
             return None
     if not meant or _restricts(asked, table, None):
         return None
     return f"number of {table.names[meant[-1]]}: {len(table.rows)}", table.rows
 
 
-def _meant(table: Table, asked: Sequence[str]) -> list[int]:
+def named_columns(table: Table, asked: Sequence[str]) -> list[int]:
     """The columns of whose names a question has a word."""
     return [n for n, name in enumerate(table.names) if _names(name, asked)]
 
@@ -281,14 +258,14 @@ def _columns_of(question: str, table: Table, scales: Sequence[Scale]) -> list[in
         n
         for scale in scales
         if scale.columns and re.search(rf"\b(?:{'|'.join(scale.superlatives())})\b", text)
-        for n in _meant(table, scale.columns.split())
+        for n in named_columns(table, scale.columns.split())
     ]
 
 
 def _named(table: Table, asked: Sequence[str]) -> list[list[str]]:
     """Names of what columns are of that a question names by another word: price and cost."""
     scales = [scale.columns.split() for scale in SCALES if scale.columns]
-    return [s for s in scales if any(is_among(w, asked) for w in s) and _meant(table, s)]
+    return [s for s in scales if any(is_among(w, asked) for w in s) and named_columns(table, s)]
 
 
 def _names(name: str, asked: Sequence[str]) -> bool:
@@ -313,7 +290,7 @@ def _of_all(table: Table) -> set[str]:
     return set.intersection(*({*words(row[0])} for row in table.cells))
 
 
-def _numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:
+def read_numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:
     """The numbers of a column and how they are written with their unit; None where one is none, or
     not all have the same unit."""
     found = [match for row in table.cells if (match := _NUMBER.fullmatch(row[column].strip()))]

@@ -16,7 +16,6 @@ from rag_pg.answer.aggregates import (
     asked_extreme,
     is_counted,
     row_as_table,
-    rows_without,
     without_operation,
 )
 from rag_pg.answer.candidate import Candidate
@@ -46,7 +45,7 @@ from rag_pg.answer.passage import (
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
-from rag_pg.answer.rows import rows_with
+from rag_pg.answer.rows import readings, rows_without
 from rag_pg.text import (
     Sentence,
     Table,
@@ -569,12 +568,9 @@ def _count_rows(
 def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[int]] | None:
     """What is asked of a table, of those of its rows that have what the question names, or of one
     row whose columns are the things; None where that cannot be told for certain."""
-    if found := aggregate(question, table, about):
-        return found
-    if is_counted(question) and (restricted := rows_with(question, table)):
-        rest, what, some = restricted
-        if found := aggregate(rest, some, about):
-            return f"{found[0]} ({what})", found[1]
+    for rest, which, rows in readings(question, table) if is_counted(question) else []:
+        if found := aggregate(rest, rows, about):
+            return f"{found[0]} ({which})" if which else found[0], found[1]
     turned = (row_as_table(table, row) for row in range(len(table.rows[:MOST_ROWS])))
     of_rows = [found for row in turned if (found := aggregate(question, row, about))]
     return of_rows[0] if len(of_rows) == 1 else None

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 import numpy as np
 
-from rag_pg.answer.aggregates import rows_without
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import is_of_time, words_of_now
@@ -26,7 +25,7 @@ from rag_pg.answer.question_kind import (
     says_kind,
 )
 from rag_pg.answer.relations import bounds_of
-from rag_pg.answer.rows import names_cell
+from rag_pg.answer.rows import names_cell, rows_without
 from rag_pg.answer.term_match import (
     BACKGROUND,
     LENGTH,

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
-from rag_pg.answer.aggregates import MOST_ROWS, aggregate, asked_aggregate
+from rag_pg.answer.aggregates import (
+    LONGEST,
+    MOST_ROWS,
+    aggregate,
+    asked_aggregate,
+    named_columns,
+    read_numbers,
+)
 from rag_pg.answer.figures import figures_of
+from rag_pg.answer.negation import is_negated
 from rag_pg.answer.passage import read_source
-from rag_pg.text import Table, is_among, is_function_word, words
+from rag_pg.answer.relations import bounds_of
+from rag_pg.text import Table, content_words, is_among, is_function_word, words
 
+_YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
+_NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
+_DENIALS = ("no", "not", "without", "keine", "kein", "nicht", "ohne", "sans", "pas", "sin")
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
 
@@ -57,13 +70,49 @@ def is_not_the_most(claim: str, source: str) -> bool:
     return False
 
 
-def rows_with(question: str, table: Table) -> tuple[str, str, Table] | None:
-    """Return (question without it, what it is, the rows that have it) of the one cell that a
-    question names in the columns with equal cells (boxes of Haddad); None where there is none, or
-    several."""
+def rows_without(question: str, table: Table) -> set[int]:
+    """The sentences of the rows of a table that a question does not ask for, by a column that it
+    names: those that say no, and those whose number is not within its bounds (over 20 seats)."""
+    found: set[int] = set()
+    question = question[:LONGEST]
+    bounds = bounds_of(question)
+    for n in named_columns(table, content_words(question)):
+        cells = [row[n].strip().casefold() for row in table.cells]
+        if _is_told(cells):
+            is_no = is_negated(question)
+            found |= {
+                at for at, cell in zip(table.rows, cells, strict=True) if (cell in _NO) != is_no
+            }
+        elif bounds and (numbers := read_numbers(table, n)):
+            within = [all(bound(number) for bound in bounds) for number in numbers[0]]
+            found |= {at for at, is_in in zip(table.rows, within, strict=True) if not is_in}
+    return found
+
+
+def _is_told(cells: Sequence[str]) -> bool:
+    """Whether a column says of most things yes or no, and not the same of all."""
+    told = [cell for cell in cells if cell in _YES | _NO]
+    return 2 * len(told) >= len(cells) and not (_YES.issuperset(cells) or _NO.issuperset(cells))
+
+
+def readings(question: str, table: Table) -> list[tuple[str, str, Table]]:
+    """Return (question without it, what they have, the rows) of the ways to read which rows of a
+    table a question is about: all; those that have the one cell which it names of a column with
+    equal cells (boxes of Haddad); those alone that say yes or no in a column that it names, and
+    none where such a column says something else of one."""
     if len(table.rows) > MOST_ROWS:
-        return None
+        return []
     columns = [list(column) for column in zip(*table.cells, strict=True)]
+    named = named_columns(table, content_words(question))
+    folded = {n: [cell.strip().casefold() for cell in columns[n]] for n in named if n}
+    if told := [n for n, cells in folded.items() if _is_told(cells)]:
+        is_no = is_negated(question)
+        if len(told) > 1 or not (_YES | _NO).issuperset(folded[told[0]]):
+            return []
+        wanted = _NO if is_no else _YES
+        rows = [n for n, cell in enumerate(folded[told[0]]) if cell in wanted]
+        which = f"{table.names[told[0]]}: {'no' if is_no else 'yes'}"
+        return [_reading(question, table, rows, table.names[told[0]], which)]
     found = {
         (n, cell)
         for n, cells in enumerate(columns)
@@ -71,14 +120,23 @@ def rows_with(question: str, table: Table) -> tuple[str, str, Table] | None:
         for cell in cells
         if any(map(str.isalpha, cell)) and names_cell(question, cell)
     }
+    everything = (question, "", table)
     if len(found) != 1:
-        return None
+        return [everything]
     ((column, cell),) = found
-    of_it = words(f"{table.names[column]} {cell}")
-    rest = " ".join(t for t in question.split() if not all(is_among(w, of_it) for w in words(t)))
     rows = [n for n, own in enumerate(columns[column]) if own == cell]
+    which = f"{table.names[column]}: {cell}"
+    return [everything, _reading(question, table, rows, which, which)]
+
+
+def _reading(
+    question: str, table: Table, rows: Sequence[int], named: str, which: str
+) -> tuple[str, str, Table]:
+    """Those rows, and the question without the words that name them, or deny them."""
+    of_it = [*words(named), *_DENIALS]
+    kept = (t for t in question.split() if not all(is_among(w, of_it) for w in words(t)))
     some = replace(table, rows=[table.rows[n] for n in rows], cells=[table.cells[n] for n in rows])
-    return rest, f"{table.names[column]}: {cell}", some
+    return " ".join(kept), which, some
 
 
 def names_cell(claim: str, cell: str) -> bool:

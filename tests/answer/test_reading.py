@@ -964,6 +964,25 @@ def test_rows_are_marked_by_what_a_column_says_of_them(question: str, marked: li
     assert re.findall(r"(?m)^\| \*\*(\w+)", got.text) == marked
 
 
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("Which room with a projector has the fewest seats?",
+         "Aspen: Seats 8, the lowest of 2 rows (Projector: yes)"),
+        ("How many rooms have a projector?", "number of Room: 2 (Projector: yes)"),
+        ("How many rooms have no projector?", "number of Room: 2 (Projector: no)"),
+        ("Which room has the fewest seats?", "Dogwood: Seats 6, the lowest of 4 rows"),
+    ],
+)  # fmt: skip
+def test_rows_are_counted_of_which_a_column_says_so(question: str, counted: str) -> None:
+    page = "# Rooms\n\n| Room | Seats | Projector |\n|---|---|---|\n| Aspen | 8 | yes |\n"
+    page += "| Birch | 12 | no |\n| Cedar | 24 | yes |\n| Dogwood | 6 | no |\n"
+    assert f"**{counted}** [1]" in ask(question, page).text
+    unsure = ask(question, page.replace("24 | yes", "24 | on request")).text
+    assert (f"**{counted}** [1]" in unsure) is ("projector" not in question)
+    assert "rows" not in unsure or "projector" not in question
+
+
 def test_rows_that_say_no_are_not_shown_beside_those_that_say_yes() -> None:
     rows = "".join(f"| Room {n} | {'yes' if n == 30 else 'no'} | 9 |\n" for n in range(40))
     got = ask(
