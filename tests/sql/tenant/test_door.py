@@ -94,7 +94,7 @@ def test_anothers_collection_costs_what_none_costs(dsn: str, mode: str, calls: i
     counted = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         if connection.info.server_version < 180000:
-            pytest.skip("before PostgreSQL 18 another's row is read by its name, and left out")
+            pytest.skip("no engine: before PostgreSQL 18 another's row is read and left out")
         database = name_of(dsn)
         connection.execute(f"ALTER DATABASE \"{database}\" SET track_functions TO 'all'".encode())
     for name in ("docs-b", "docs-n"):
