@@ -42,7 +42,9 @@ class EmbeddedServer:
         Raises DatabaseUnavailable when the wheel is missing or the server does not come up.
         """
         if (running := self._running_dsn()) is not None:
-            return running
+            if not self._has_lost_its_programs():
+                return running
+            self.stop()  # its sessions miss what lay beside them: the time zones, libraries
         library = _library()
         try:
             _make(self.folder.parent)
@@ -98,6 +100,19 @@ class EmbeddedServer:
             return None
         dsn = f"postgresql://postgres:@/postgres?host={socket}"
         return dsn if PGconn.ping(dsn.encode()) == Ping.OK else None
+
+    def _has_lost_its_programs(self) -> bool:
+        """Whether the programs of the running server are gone, as with the checkout or environment
+        from which it was started."""
+        try:
+            options = (self.folder / "postmaster.opts").read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return False
+        try:
+            Path(options.partition(' "')[0].strip()).stat()
+        except OSError as exc:
+            return isinstance(exc, FileNotFoundError)
+        return False
 
     def _forget(self, library: Any) -> None:
         """Drop the library's handle: it would neither notice a crash nor end cleanly without its

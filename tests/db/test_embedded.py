@@ -142,6 +142,22 @@ with running_server() as dsn:
         psycopg.connect(dsn)
 
 
+def test_a_server_whose_programs_were_removed_is_started_anew(home: Path) -> None:
+    server = EmbeddedServer(home / "postgres")
+    options, pid = server.folder / "postmaster.opts", server.folder / "postmaster.pid"
+    try:
+        server.start()
+        first = pid.read_text().splitlines()[0]
+        server.start()
+        assert pid.read_text().splitlines()[0] == first
+        options.write_text(f'{home}/removed/bin/postgres "-D" "{server.folder}"\n')
+        with psycopg.connect(server.start()) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        assert pid.read_text().splitlines()[0] != first
+    finally:
+        server.stop()
+
+
 def test_a_folder_that_cannot_hold_data_is_named(home: Path) -> None:
     (home / "file").write_text("not a folder")
     with pytest.raises(DatabaseUnavailable, match="RAG_PG_HOME"):
