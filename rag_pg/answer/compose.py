@@ -215,15 +215,19 @@ def _section_day(c: Candidate, at: int) -> date | None:
 
 def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:
     """Whether the best sentence of another edition of a document answers as well as a sentence of
-    it: it has all of the question's words that it has or, but for reports of single days, stands
-    under the same heading."""
+    it: it has all of the question's words that it has or, but for reports of single days, is as
+    near in meaning or stands under the same heading."""
     hits = (c.hit, edition.hit)
     is_dated = all(source_date(hit.metadata, f"{hit.title}\n{hit.uri}", "") for hit in hits)
-    if not is_dated or not are_editions(*hits) or edition.evidence < c.evidence - FURTHER_LESS:
+    if not is_dated or not are_editions(*hits):
         return False
-    heading = "" if names_day(c.hit.title) else c.headings_above[at]
-    return edition.words_found >= c.words_found or (
-        heading != "" and heading == edition.headings_above[edition.best]
+    is_report = names_day(c.hit.title)
+    if edition.similarities[edition.best] >= c.similarities[at] - FURTHER_LESS and not is_report:
+        return True
+    heading = "" if is_report else c.headings_above[at]
+    return edition.evidence >= c.evidence - FURTHER_LESS and (
+        edition.words_found >= c.words_found
+        or (heading != "" and heading == edition.headings_above[edition.best])
     )
 
 

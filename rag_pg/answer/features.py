@@ -10,7 +10,7 @@ import numpy as np
 
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.passage_scores import Evidence
-from rag_pg.answer.question_kind import has_number
+from rag_pg.answer.question_kind import asks_when, has_number
 from rag_pg.text import content_words, is_among, same_word, words
 
 # Each with the sign of its weight, more of it speaks for an answer or against one, and with what
@@ -63,11 +63,6 @@ _PROPER = re.compile(r"\b[A-Z][\w'-]+")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|cannot|\w+n['’]t|unable|fail\w*|lack\w*"
     r"|nicht|kein\w*|nie|ohne|jamais|aucun\w*|sans|nunca|sin|ningun\w*)\b",
-    re.IGNORECASE,
-)
-_TIME = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|^\W*wann\b|\bquand\b"
-    r"|\bcuándo\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -136,7 +131,7 @@ def _share_missing(terms: Iterable[str], texts: Iterable[str]) -> float:
 
 
 def _answer_type(question: str, kind: str, sentence: str) -> float:
-    if _TIME.search(question):
+    if asks_when(question):
         return 1.0 if _DATE.search(sentence) else -1.0
     if kind == "quantity" or _AMOUNT.search(question):
         return 1.0 if has_number(sentence) else -1.0

@@ -39,7 +39,7 @@ _NEXT = re.compile(
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"(?:\s+[^\W\d_]+(?:-[^\W\d_]+)*){0,2}")
-_SINGLE = re.compile(r"\b(?:one|eine?[nmrs]?|une?|una|uno)\b", re.IGNORECASE)
+SINGLE = re.compile(r"\b(?:one|eine?[nmrs]?|une?|una|uno)\b", re.IGNORECASE)
 SENTENCES = re.compile(r"(?<=[.!?])\s")
 _ENDS = re.compile(r"\s*(?:[.;,)]|\Z)(?!\d)")
 _TIMES = ("times", "mal", "fois", "veces")
@@ -207,7 +207,7 @@ def _at_distance(source: str, unit: str) -> set[Decimal]:
     """The numbers whose unit stands behind another word, and one where an article stands before it:
     two consecutive months, one tablet."""
     spans = [(stop, value) for _, stop, value in _numbers(source)]
-    spans += [(match.end(), Decimal(1)) for match in _SINGLE.finditer(source)]
+    spans += [(match.end(), Decimal(1)) for match in SINGLE.finditer(source)]
     return {
         value
         for stop, value in spans

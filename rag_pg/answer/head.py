@@ -55,16 +55,17 @@ class Asked:
 def find_lacking(question: str, asked: Sequence[Asked], *, by_meaning: bool) -> list[str]:
     """Return the words of a question without which nothing answers it, and that no document has.
 
-    These are names and identifiers; by meaning also the head, the word that weighs most, and who is
-    asked for (the landlord of a hall), unless the passages have an identifier of the question or
-    say it in other words.
+    These are names and identifiers; by meaning also the head, the word that weighs most (in German
+    a noun), and who is asked for (the landlord of a hall), unless the passages have an identifier
+    of the question or say it in other words.
     """
     names = [a.word for a in asked if a.is_name and not a.is_met and not a.is_known]
     if not asked or not by_meaning or any(is_identifier(a.word) and a.is_met for a in asked):
         return names
     who = _WHO_OF.match(question)
     counted = [a for a in asked if a.word.casefold() not in ORDINALS]  # the second year is row 2
-    heads = [max(counted or asked, key=lambda a: a.weight)]
+    told = [a for a in counted if a.word[:1].isupper()] if _is_german(question) else counted
+    heads = [max(told or counted or asked, key=lambda a: a.weight)]
     heads += [a for a in asked if who and a.word.casefold() == who[1].casefold()]
     unsaid = [a.word for a in heads if not (a.is_met or a.is_known or a.is_paraphrased)]
     return list(dict.fromkeys([*names, *unsaid]))
@@ -80,11 +81,15 @@ def find_names(question: str) -> set[str]:
     after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
     capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}
     days = {t for t in capital if _DAY.search(t)}
-    particles = [t for word in words(question) if is_function_word(t := word)]
-    german = sum(_GERMAN.fullmatch(word) is not None for word in particles)
-    if len(capital) < len(after) and 2 * german <= len(particles):
+    if len(capital) < len(after) and not _is_german(question):
         found |= capital - days
     return found
+
+
+def _is_german(question: str) -> bool:
+    """Whether most of the function words of a question are German."""
+    particles = [word for word in words(question) if is_function_word(word)]
+    return 2 * sum(_GERMAN.fullmatch(word) is not None for word in particles) > len(particles)
 
 
 def occurs_in(word: str, text: Readings) -> bool:

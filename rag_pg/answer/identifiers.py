@@ -9,6 +9,7 @@ from itertools import pairwise
 from rag_pg.answer.figures import ORDINALS
 from rag_pg.text import is_function_word
 
+MOST = 20  # identifiers of a question that are looked for
 MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 
 
@@ -33,7 +34,7 @@ class Identifiers:
 
     @classmethod
     def of(cls, question: str) -> Identifiers:
-        """Find those of a question; a number alone is one with the word before it."""
+        """Find the first MOST of a question; a number alone is one with the word before it."""
         forms = []
         tokens = [token.strip(MARKS) for token in question.split()]
         for before, token in pairwise(["", *tokens]):
@@ -46,6 +47,8 @@ class Identifiers:
             form = re.sub(r"\d+", r"\\d+", re.escape(name)).replace(r"\ ", r"\s+")
             pattern = rf"(?<![\w.,-]){form}(?![\w-]|[.,]\d)"
             forms.append((name, re.compile(pattern, re.IGNORECASE)))
+            if len(forms) == MOST:
+                break
         return cls(forms)
 
     def stand_in(self, text: str) -> bool:

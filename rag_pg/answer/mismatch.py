@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rag_pg.answer.aggregates import MONEY, is_operation
 from rag_pg.answer.candidate import Candidate
-from rag_pg.answer.figures import foreign_figures
+from rag_pg.answer.display import OPEN
+from rag_pg.answer.figures import MONTHS, foreign_figures
 from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.head import find_names
 from rag_pg.answer.identifiers import Identifiers
-from rag_pg.answer.question_kind import find_lacking_value, lacks_price
+from rag_pg.answer.measures import is_unit
+from rag_pg.answer.negation import is_negated
+from rag_pg.answer.question_kind import find_lacking_value, has_number, lacks_price
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.term_match import is_in
 from rag_pg.text import (
@@ -42,6 +45,20 @@ _PERIOD = re.compile(
     r"|jours?|semaines?|mois|ans?|heures?|días?|semanas?|mes|meses|años?|horas?)\b"
 )
 _LASTING = {*words("often long frequently interval period time oft häufig lange dauer souvent")}
+_ANYTHING = {
+    *words("people persons men women times leute personen menschen mal personnes fois veces")
+}
+_HOW_MANY = {*words("number total maximum minimum limit anzahl zahl nombre número")}
+_COUNTED = re.compile(
+    r"\b(?:how\s+many|the\s+number\s+of|wie\s*viele|combien\s+d(?:e\s|['’])|cuánt[oa]s)\s+"
+    r"(?:(?:of|von)\s+)?(?:(?:the|our|my|your|these|den|unseren)\s+)?((?:[\w'-]+\s*){1,3})",
+    re.IGNORECASE,
+)
+_NO_COUNT = re.compile(  # the number of an item, dates, times and sums
+    rf"(?m)^\s*\d{{1,3}}[.)]\s|\d{{1,2}}\.?\s+(?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)})\s+\d{{1,2}}\b"
+    r"|\b(?:19|20)\d\d\b|\b\d{1,2}[:.]\d\d\b|[$€£]\s?\d[\d.,]*",
+    re.IGNORECASE,
+)
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
@@ -75,6 +92,7 @@ def find_mismatch(
     lacking = find_lacking_value(question, _near(best))
     return (
         _other_quantity(question, best, others)
+        or _other_count(question, best, others, near)
         or _other_year(question, best, others)
         or _other_row(question, best, unknown, near)
         or _other_column(question, best, near)
@@ -106,6 +124,63 @@ def _other_quantity(question: str, best: Candidate, others: Sequence[Candidate])
                 told = ", ".join(dict.fromkeys(f"{n}-{unit}" for n in own))
                 return f"the nearest passage is of {told}, not of {number}-{unit}"
     return ""
+
+
+def _other_count(
+    question: str, best: Candidate, others: Sequence[Candidate], near: Nearness
+) -> str:
+    """What a question wants the number of, where no passage with as many of its words has one near
+    it, or of what may be another name for it; what a list or a table has may be counted."""
+    match = _COUNTED.search(question)
+    counted = list(takewhile(lambda w: not is_function_word(w), words(match[1]))) if match else []
+    shown = best.shown[best.best]
+    kinds = [s.kind for s in best.sentences[best.best :][: BESIDE + 1]]
+    is_one = kinds[0] == "item" and not any(is_among(word, words(shown)) for word in counted)
+    is_listed = is_one or "row" in kinds or shown.endswith(OPEN)
+    if not counted or is_listed or any(map(is_unit, counted)):
+        return ""
+    alike = [best, *(c for c in others if c.words_found >= best.words_found)]
+    texts = [_NO_COUNT.sub(" ", _near(c)) for c in alike]
+    if any(_counts(text, counted) for text in texts):
+        return ""
+    things = [thing for text in texts[:1] for thing in _things_counted(text)]
+    is_any = counted[0] in _ANYTHING and has_number(texts[0])
+    if is_any or (things and near(" ".join(counted), things) >= NEAR):
+        return ""
+    return f"the nearest passage does not say how many {' '.join(counted)}"
+
+
+def _counts(text: str, things: Sequence[str]) -> bool:
+    """Whether a number stands before or behind one of some things."""
+    for line in text.splitlines():
+        before, _, behind = line.partition(":")
+        if any(map(has_number, words(behind)[:2])) and any(
+            is_among(w, things) for w in words(before)
+        ):
+            return True
+        found = words(line)
+        for at, word in enumerate(found):
+            beside = [*found[max(at - 4, 0) : at], *found[at + 1 : at + 3]]
+            if is_among(word, things) and any(
+                has_number(w) or is_negated(w) or w in _HOW_MANY for w in beside
+            ):
+                return True
+    return False
+
+
+def _things_counted(text: str) -> list[str]:
+    """What stands behind the numbers of a text."""
+    found = words(text)
+    return [
+        " ".join(behind)
+        for at, word in enumerate(found)
+        if has_number(word)
+        and (
+            behind := [
+                w for w in found[at + 1 : at + 4] if not (is_function_word(w) or has_number(w))
+            ]
+        )
+    ]
 
 
 def _apart(c: Candidate) -> str:

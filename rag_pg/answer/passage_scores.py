@@ -11,21 +11,24 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.freshness import is_of_time, words_of_now
+from rag_pg.answer.figures import counted_figures
+from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
+from rag_pg.answer.measures import is_unit
 from rag_pg.answer.mismatch import find_mismatch, tells_no_price
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import (
     QuestionKind,
+    asks_when,
     has_number,
     question_kind,
     question_parts,
     says_kind,
 )
 from rag_pg.answer.relations import bounds_of
-from rag_pg.answer.rows import names_cell, rows_without
+from rag_pg.answer.rows import names_cell, rows_out_of_range, rows_without
 from rag_pg.answer.term_match import (
     BACKGROUND,
     LENGTH,
@@ -60,6 +63,7 @@ LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
 _SPREAD = re.compile(r"\S(?: {3,}|\t)\s*\S")
 _TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _FIGURES = re.compile(r"\s(?:\d+[.,]\d+|[\d.,]*\d\s[\d.,]*\d)(?:\s[A-Z]{3})?\Z")  # Bowl 14.20 16.90
 
 
@@ -159,6 +163,7 @@ def examine(
             c.score += bool(defining) or _is_named(c, question)
     if not margins:
         _put_back(found.question, candidates)
+        _bring_dated(found.question, candidates)
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
@@ -175,7 +180,7 @@ def examine(
         kind=kind,
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
-        lacking=[word for word in lacking if not _is_bounded(word, question, best.hit.content)],
+        lacking=[word for word in lacking if not _is_bounded(word, question, best)],
         mismatch=find_mismatch(found.question, best, others, unknown, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
@@ -188,12 +193,17 @@ def examine(
     )
 
 
-def _is_bounded(word: str, question: str, text: str) -> bool:
-    """Whether a word of a question is a number that is within a bound of a text, in its unit: 5 kg
-    where it says up to 10 kg."""
-    match = re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)", question) if word.isdecimal() else None
-    return match is not None and any(
-        is_within(Decimal(word)) for is_within in bounds_of(text, match[1])
+def _is_bounded(word: str, question: str, best: Candidate) -> bool:
+    """Whether a word of a question is a number that is within a bound of a passage, in its unit (5
+    kg where it says up to 10 kg), or in the range of a row."""
+    question = question[:LONGEST]
+    match = _NUMBER.fullmatch(word) and re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)?", question)
+    if not match:
+        return False
+    tables = find_tables(best.hit.content, best.sentences)
+    return any(rows_out_of_range(question, table) for table in tables) or any(
+        is_within(Decimal(word.replace(",", ".")))
+        for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
     )
 
 
@@ -279,6 +289,7 @@ def _weigh_words(
         rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
         named = {n for n in rows if any(stands_in(code, c.shown[n]) for code in codes)}
         c.of_another = (rows - named if named else set()) | _other_rows(question, c)
+        c.of_another |= _out_of_bounds(question, c)
         head, count = at, len(c.shown)
         positions = range(head + 1, head + 1 + count)
         at = positions.stop + count
@@ -320,10 +331,23 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
     return set(cells) - named
 
 
+def _out_of_bounds(question: str, c: Candidate) -> set[int]:
+    """The sentences whose bounds an amount of a question is not within, where it is within those of
+    another: two litres, of up to one litre and above one litre."""
+    found: set[int] = set()
+    amounts = {unit: value for _, value, unit in counted_figures(question[:LONGEST])}
+    for unit, value in amounts.items():
+        if is_unit(unit):
+            bounds = {n: own for n, shown in enumerate(c.shown) if (own := bounds_of(shown, unit))}
+            within = {n: all(bound(value) for bound in own) for n, own in bounds.items()}
+            found |= {n for n, is_within in within.items() if any(within.values()) > is_within}
+    return found
+
+
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
     """Where headings name an identifier that is asked for (version 4.2.0), the sentences under
-    those with another one are of another thing, but for what names it."""
-    asked = Identifiers.of(question)
+    those with another one are of another thing, but for what names it; of when, it alone tells."""
+    asked, is_when = Identifiers.of(question), asks_when(question)
     above = [
         [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
         for c in candidates
@@ -333,7 +357,7 @@ def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
             c.of_another |= {
                 n
                 for n, heading in enumerate(headings)
-                if asked.differ_in(heading) and not asked.stand_in(c.shown[n])
+                if asked.differ_in(heading) and (is_when or not asked.stand_in(c.shown[n]))
             }
 
 
@@ -447,6 +471,15 @@ def _put_back(question: str, candidates: Sequence[Candidate]) -> None:
     having = [c for c in candidates if c not in lacking]
     for c in lacking:
         c.score -= any(other.words_found >= c.words_found for other in having)
+
+
+def _bring_dated(question: str, candidates: Sequence[Candidate]) -> None:
+    """Bring the passages whose heading has a date and the identifier of a question that asks for a
+    date before others: 22.0.0 - 2024-04-17."""
+    asked = Identifiers.of(question)
+    for c in candidates if asks_when(question) else ():
+        heading = (heading_path(c.hit) or [""])[-1]
+        c.score += asked.stand_in(heading) and source_date({}, heading, "") is not None
 
 
 def _defining(c: Candidate, question: str) -> list[int]:

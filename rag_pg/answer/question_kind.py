@@ -48,7 +48,8 @@ _QUANTITY = re.compile(
 )
 _NUMBER = re.compile(
     rf"""\d|[一二三四五六七八九十百千万]|\b(?:{"|".join(SPELLED_OUT)}
-    | million|dozen|half|single|both|several|unlimited|any\s+number|always|never|daily|hourly|weekly
+    | hundreds|thousands|millions?|dozens?|once|twice|half|single|both|several|unlimited
+    | any\s+number|always|never|daily|hourly|weekly
     | eines|due|tre|quattro|cinque|sei|sette|otto|nove|dieci
     | один|одна|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|сто|тысяч\w*
     )\b""",
@@ -127,6 +128,12 @@ _DEFINITION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_TIME = re.compile(
+    r"\bwhen\b|\bdate\s+of\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|^\W*wann\b"
+    r"|\bquand\b|\bcuándo\b",
+    re.IGNORECASE,
+)
+
 # Words for the kind of answer that is wanted, which say nothing of what it is about.
 _KINDS = frozenset(
     words(
@@ -196,6 +203,11 @@ def lacks_price(question: str, text: str) -> bool:
     plain = text.replace("_", " ")
     tells = _VALUES["price"][1].search(plain) and any(map(str.isdigit, plain))
     return not tells and _WORTH.search(question) is not None
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question asks for a date or a time."""
+    return _TIME.search(question) is not None
 
 
 def says_kind(word: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
 
-from rag_pg.answer.figures import number_in_word
+from rag_pg.answer.figures import SINGLE, in_digits, number_in_word
 from rag_pg.text import is_among, is_function_word, same_word, words
 
 # A line: the phrases of one side, and those that say the opposite of what follows them.
@@ -65,8 +65,9 @@ OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_functio
 
 
 def bounds_of(text: str, unit: str | None = None) -> list[Callable[[Decimal], bool]]:
-    """Whether a number is within each of the bounds that a text has (more than 20). unit: the word
-    behind them; None: any."""
+    """Whether a number is within each of the bounds that a text has (more than 20, up to one
+    litre). unit: the word behind them; None: any."""
+    text = SINGLE.sub("1", in_digits(text))
     return [
         partial(compare, Decimal(bound))
         for compare, pattern in _BOUND_BY

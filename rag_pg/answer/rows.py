@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from rag_pg.answer.aggregates import (
     LONGEST,
@@ -14,7 +15,8 @@ from rag_pg.answer.aggregates import (
     named_columns,
     read_numbers,
 )
-from rag_pg.answer.figures import figures_of
+from rag_pg.answer.figures import MONTHS, counted_figures, figures_of
+from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.relations import bounds_of
@@ -23,6 +25,21 @@ from rag_pg.text import Table, content_words, is_among, is_function_word, words
 _YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
 _NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
 _DENIALS = ("no", "not", "without", "keine", "kein", "nicht", "ohne", "sans", "pas", "sin")
+_BETWEEN = re.compile(
+    r"\D{0,20}?(\d+(?:[.,]\d+)?)\D{0,12}?(?:to|bis|[-–—à])\s?[€$£]?(\d+(?:[.,]\d+)?)\D{0,20}",
+    re.IGNORECASE,
+)
+_FROM = re.compile(
+    r"(?:from|over|above|more than|ab|über|mehr als|dès|plus de|[≥>]) ?[€$£]?"
+    r"(\d+(?:[.,]\d+)?)\D{0,20}"
+    r"|[€$£]?(\d+(?:[.,]\d+)?)(?:\+|\D{0,12} (?:or|and|oder|und|ou) (?:more|over|above|mehr|plus))",
+    re.IGNORECASE,
+)
+_UP_TO = re.compile(
+    r"(?:up to|until|under|below|less than|bis|bis zu|unter|weniger als|jusqu'à|moins de|[≤<])"
+    r" ?[€$£]?(\d+(?:[.,]\d+)?)\D{0,20}",
+    re.IGNORECASE,
+)
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
 
@@ -72,9 +89,10 @@ def is_not_the_most(claim: str, source: str) -> bool:
 
 def rows_without(question: str, table: Table) -> set[int]:
     """The sentences of the rows of a table that a question does not ask for, by a column that it
-    names: those that say no, and those whose number is not within its bounds (over 20 seats)."""
-    found: set[int] = set()
+    names: those that say no, and those whose number is not within its bounds (over 20 seats); or
+    by its number, which is within the range of one row alone (45 minutes in 30 to 59)."""
     question = question[:LONGEST]
+    found = rows_out_of_range(question, table)
     bounds = bounds_of(question)
     for n in named_columns(table, content_words(question)):
         cells = [row[n].strip().casefold() for row in table.cells]
@@ -87,6 +105,32 @@ def rows_without(question: str, table: Table) -> set[int]:
             within = [all(bound(number) for bound in bounds) for number in numbers[0]]
             found |= {at for at, is_in in zip(table.rows, within, strict=True) if not is_in}
     return found
+
+
+def rows_out_of_range(question: str, table: Table) -> set[int]:
+    """The sentences of the rows but that in whose range a number of a question is, where their
+    column has ranges, in the unit of the number; none where that is in none or in several."""
+    for column in zip(*table.cells[:MOST_ROWS], strict=True):
+        ranges = [_range(cell) for cell in column]
+        if sum(one is not None for one in ranges) < 2:
+            continue
+        for _, value, unit in counted_figures(question):
+            text = " ".join([*table.names, *column]).casefold()
+            within = [n for n, one in enumerate(ranges) if one and one[0] <= value <= one[1]]
+            if len(within) == 1 and (not is_unit(unit) or is_among(unit, words(text))):
+                return {*table.rows[: len(ranges)]} - {table.rows[within[0]]}
+    return set()
+
+
+def _range(cell: str) -> tuple[Decimal, Decimal] | None:
+    """The least and the most number of a cell that is a range: 30 to 59 minutes, 60 or more."""
+    plain = " ".join(cell.split())
+    if MONTHS.keys().isdisjoint(words(plain)):
+        for pattern, ends in ((_BETWEEN, None), (_FROM, "Infinity"), (_UP_TO, "0")):
+            if match := pattern.fullmatch(plain):
+                numbers = [Decimal(n.replace(",", ".")) for n in (*match.groups(), ends) if n]
+                return min(numbers), max(numbers)
+    return None
 
 
 def _is_told(cells: Sequence[str]) -> bool:

@@ -141,6 +141,14 @@ def test_nouns_of_a_language_that_gives_all_a_capital_are_no_names() -> None:
     assert find_names("How high is the Preis of the lamp in 2024?") == {"Preis", "2024?"}
 
 
+def test_in_german_a_noun_is_what_the_meaning_hangs_on() -> None:
+    texts = "Die Impfung gegen Fieber ist einmalig.", "Das Fieber ist eine Erhöhung der Temperatur."
+    found = look("Was ist die Impfung gegen hohes Fieber", *texts, hohes=5, impfung=2, fieber=2)
+    assert found.lacking == []
+    found = look("Was ist die Impfung gegen Rotes Fieber", *texts, rotes=5, impfung=2, fieber=2)
+    assert found.lacking == ["Rotes"]
+
+
 def test_a_name_in_an_english_question_to_german_texts_refuses() -> None:
     texts = "Die Lampe leuchtet, und das Papier kommt aus dem Fach in den Drucker.", "The per diem"
     assert look("the per diem for Portugal", *texts).lacking == ["Portugal"]

@@ -141,3 +141,25 @@ def test_a_letter_behind_a_word_tells_one_of_several(question: str, is_told: boo
     found = find_words(question, ["Basin A: a berth costs 9."], lambda *_: terms)
     letters = {word for word in found.different if len(word.strip("?,")) == 1}
     assert bool(letters) == is_told
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "is_told"),
+    [
+        ("How many seats does the tram have?", "Seats in the tram are kept for £3.", False),
+        ("How many seats does the tram have?", "The tram of 2019 has seats of wood.", False),
+        ("How many seats does the tram have?", "1. Seats of the tram open at 10:30.", False),
+        ("How many seats does the tram have?", "The tram has 34 wooden seats.", True),
+        ("How many seats does the tram have?", "Seats of the tram: 34", True),
+        ("How many seats does the tram have?", "The tram has no seats.", True),
+        ("How many seats does the tram have?", "| Tram | Seats |\n|---|---|\n| Red | 34 |", True),
+        ("How many seats of the tram are there?", "Seats of the tram:\n\n- red\n- blue", True),
+        ("How many people sit in the tram?", "34 pupils sit in the tram.", True),
+        ("How many people sit in the tram?", "Pupils sit in the tram.", False),
+        ("How many weeks does the tram need?", "The tram needs 9 days.", True),
+    ],
+)
+def test_how_many_is_told_beside_what_is_counted(
+    question: str, content: str, is_told: bool
+) -> None:
+    assert ("not say how many" in reason(question, content)) is not is_told

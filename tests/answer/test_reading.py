@@ -1064,3 +1064,59 @@ def test_a_newer_edition_answers_by_the_row_that_is_asked_for() -> None:
         for n, (text, year) in enumerate([(SHEET, 2024), (newer, 2025)], 1)
     ]
     assert ask("What does the Otter cost?", *sheets).citations[0].quote.endswith("1340")
+
+
+def test_a_newer_edition_answers_in_other_words() -> None:
+    says = {
+        "2023-01-15": "Own car: 0.30 euros per kilometre, paid monthly.",
+        "2025-02-01": "Own car paid: 38 cents.\n\nA bicycle is lent by the porter.",
+    }
+    pages = [
+        replace(hit(text, number=n, title="Travel policy"), metadata={"date": day})
+        for n, (day, text) in enumerate(says.items(), 1)
+    ]
+    got = ask("What is paid for the own car a kilometre?", *pages)
+    assert "38 cents" in got.citations[0].quote and "Older, of 2023-01-15" in got.text
+
+
+@pytest.mark.parametrize(
+    ("question", "version"),
+    [
+        ("When was version 2.1.0 released?", "2.1.0"),
+        ("release date of 2.1.0", "2.1.0"),
+        ("Which regression of 2.1.0 does the release repair?", "2.2.0"),
+    ],
+)
+def test_the_heading_tells_when_a_version_was_released(question: str, version: str) -> None:
+    says = {
+        "2.2.0 - 2024-08-10": "This release repairs a regression of the version 2.1.0 release.",
+        "2.1.0 - 2024-04-17": "Workers tell that they live.",
+    }
+    pages = [
+        replace(hit(text, number=n, title="Changes"), heading=f"Changes > {head}")
+        for n, (head, text) in enumerate(says.items(), 1)
+    ]
+    assert f"› {version} - 2024" in ask(question, *pages).text.split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "marked"),
+    [
+        ("What is refunded for a train that is 45 minutes late?", ["30 to 59 minutes"]),
+        ("What is refunded for a train that is 20 minutes late?", ["under 30 minutes"]),
+        ("What is refunded for a train that is 90 minutes late?", ["60 minutes or more"]),
+        ("What is refunded for a train that is 45 miles late?", []),
+    ],
+)
+def test_a_number_is_of_the_row_in_whose_range_it_is(question: str, marked: list[str]) -> None:
+    rows = "| under 30 minutes | 0 % |\n| 30 to 59 minutes | 50 % |\n| 60 minutes or more | 80 % |"
+    page = f"A train that is late is refunded:\n\n| Delay | Part |\n|---|---|\n{rows}"
+    got = ask(question, page)
+    assert re.findall(r"(?m)^\| \*\*([\w ]+)\*\*", got.text) == marked
+
+
+def test_a_sentence_whose_bounds_an_amount_is_within_answers() -> None:
+    page = "A spill of up to one litre of acid is wiped up. Above one litre, clear the room."
+    assert "**Above one litre" in ask("What about a spill of two litres of acid?", page).text
+    assert "**A spill of up" in ask("What about a spill of 1 litre of acid?", page).text
+    assert "**A spill of up" in ask("What about a spill of two cans of acid?", page).text
