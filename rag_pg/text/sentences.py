@@ -11,6 +11,7 @@ from typing import Literal
 
 from rag_pg.text.numbered import find_clauses, find_values, names_clause
 from rag_pg.text.plain import TAG
+from rag_pg.text.tokens import is_function_word
 
 Kind = Literal["prose", "item", "row", "code"]
 
@@ -79,6 +80,7 @@ _LABEL = re.compile(  # a line that is in bold, or in capitals
 _NO_TERM = ("..", ":", "|", "+", "#", ">", "<")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*\w")
+_FIRST = re.compile(r"[^\W\d_]*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -465,9 +467,11 @@ def _is_boundary(text: str, begin: int, match: re.Match[str]) -> bool:
         return True
     words = text[begin : match.start()].rsplit(None, 1)
     word = words[-1].lstrip("(\"'“‘«[*_").lower() if words else ""
+    first = _FIRST.match(text, match.end())
+    begins = len(words) > 1 and first and is_function_word(first[0].lower())  # over 70. The
     known = (
         _ABBREVIATIONS.fullmatch(word)
-        or _SHORT_NUMBER.fullmatch(word)
+        or (not begins and _SHORT_NUMBER.fullmatch(word))
         or _INITIALS.fullmatch(word)
         or (following.isdigit() and _BEFORE_A_NUMBER.fullmatch(word))
         or (following.isdigit() and _BOUND.fullmatch(word) and not words[0][-1].isdigit())
