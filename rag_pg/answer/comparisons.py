@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import islice
 
 from rag_pg.answer.figures import counted_figures, number_in_word
-from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension
+from rag_pg.answer.measures import Kind, comparable_amounts, is_of_dimension, is_unit
 from rag_pg.answer.negation import CLAUSE, is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import names_cell
@@ -39,6 +39,10 @@ _MEASURED = (  # what a verb measures: costs more, takes less time
 _MORE = re.compile(r"\b(?:more|mehr|plus|más)\b(?:\s+([^\W\d]\w+))?", re.IGNORECASE)
 _LESS = re.compile(r"\b(?:less|fewer|weniger|moins|menos)\b(?:\s+([^\W\d]\w+))?", re.IGNORECASE)
 _CLAUSE = re.compile(r"[,;:]\s")
+_IN = re.compile(
+    r"\s*(in|on|at|for|with|from|by|im|an|bei|für|mit|aus|von|en|dans|chez|pour|avec|con|para)\s",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"\s*(?:it|he|she|they|es|er|sie|il|elle|ils|elles)\b", re.IGNORECASE)
 _NEAR = Decimal("0.05")  # of a multiple, that is told exactly
 _ABOUT = Decimal("0.25")  # of one that is told roughly
@@ -58,7 +62,12 @@ def is_reckoned_wrongly(claim: str, sources: Sequence[str]) -> bool:
         than = _AS.search(clause) or _THAN.search(clause)
         if than is None or is_negated(clause):
             continue
-        before, behind = _told(clause[: than.start()]), _told(clause[than.end() :])
+        first_part, second_part = clause[: than.start()], clause[than.end() :]
+        if (
+            place := _IN.match(second_part)
+        ) is not None:  # more in the first group than in the other
+            first_part = re.split(rf"(?i)\b{place[1]}\s", first_part)[-1]
+        before, behind = _told(first_part), _told(second_part)
         first = next((w for w in before if w not in behind), "")
         second = next((w for w in behind if w not in before), "")
         if first and second and _is_denied(clause, first, second, than, sources):
@@ -81,7 +90,7 @@ def _is_denied(
         return len(shared) == 1 and _is_other_multiple(
             clause, than, mine[shared[0]], others[shared[0]]
         )
-    if has_more is None or not (kinds or noun):
+    if has_more is None:
         return False
     return bool(shared) and all(
         max(mine[kind]) <= min(others[kind]) if has_more else min(mine[kind]) >= max(others[kind])
@@ -136,10 +145,11 @@ def _amounts(clause: str, thing: str, other: str, noun: str, sources: Sequence[s
 
 
 def _read(text: str, noun: str) -> Iterator[tuple[Kind, Decimal]]:
+    figures = counted_figures(text)
     if not noun:
         yield from comparable_amounts(text)
+        yield from (((-1, unit), value) for _, value, unit in figures if unit and not is_unit(unit))
         return
-    figures = counted_figures(text)
     for _, value, unit in figures:
         if (unit and same_word(unit, noun)) or (not unit and len(figures) == 1):
             yield (-1, noun), value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.figures import ORDINALS, YEAR, in_digits
+from rag_pg.answer.figures import ORDINALS, YEAR, in_digits, is_number
 from rag_pg.answer.negation import is_negated, without_particle
 from rag_pg.answer.relations import PRONOUNS, in_figures, is_same
 from rag_pg.answer.talk import AUXILIARIES
@@ -51,14 +51,19 @@ _OF = re.compile(  # what tells some of a kind from others
     re.IGNORECASE,
 )
 _VERBS = {  # what stands before a verb, by what it says of it
-    kind: re.compile(rf"\b{before}(\w+)", re.IGNORECASE)
+    kind: re.compile(rf"\b(?:{before})(\w+)", re.IGNORECASE)
     for kind, before in {
         "must": r"(?:must|have to|has to|need to|needs to|(?:is|are) (?:required|obliged) to"
-        r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?",
+        r"|müssen|muss|doit|doivent|debe|deben)\s+(?:be\s+|always\s+|\w+ly\s+)?"
+        r"|(?:requires?|demands?|verlangt|exige)\s+(?:an?\s+|eine?n?\s+|une?\s+)?",
         "always": r"(?:always|immer|toujours|siempre)\s+",
         "may": r"(?:may|can|might|could|dürfen|darf|können|kann|peut|peuvent|puede|pueden)\s+"
         r"(?:be\s+|also\s+|\w+ly\s+)?",
-        "will": r"(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?",
+        "will": r"(?:will|shall|wird|werden)\s+(?:be\s+|then\s+)?"
+        r"|(?:due|expected|planned|scheduled|set|supposed|\b(?:aim|hope|intend|plan|want|wish)\w*)\s+to\s+"
+        r"(?:be\s+)?",
+        "should": r"(?:recommend|advis|suggest|empf[eo]hl|empfiehl|recommand|conseill|recomiend)\w*"
+        r"\s+(?:that\s+|to\s+|an?\s+|zu\s+|eine?n?\s+|de\s+|une?\s+)*",
         "is": r"(?:is|are|ist|sind|est|sont|está|están)\s+(?:\w+ly\s+)?",
         "might": r"(?:may|might|could)\s+(?:be\s+)(?:\w+ly\s+)?",
         "done": r"(?:was|were|has|have|had|wurden?|hat|haben)\s+"
@@ -71,11 +76,24 @@ _MODALS = (
     ("done", "will", ("done",), 0),
     ("always", "may", ("must", "always"), 1),
     ("must", "may", ("must", "always"), 2),
+    ("must", "should", ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
 _PERHAPS = re.compile(
-    r"\b(?:may|might|could|can|possibl[ey]|perhaps|likely|maybe|would|should|allowed|permitted)\b",
+    r"\b(?:(?-i:may)|might|could|can|possibl[ey]|perhaps|likely|maybe|would|should|allowed|permitted"
+    r"|(?:expect|suggest|estimat)\w*|voraussichtlich|vermutlich|wahrscheinlich|vielleicht"
+    r"|möglicherweise|könnten?|dürften?|probable\w*|peut-être|pourrai\w*|devrai\w*|quizás?)\b",
     re.IGNORECASE,
+)
+_SURE = re.compile(
+    r"\b(?:prove[nsd]?|confirm(?:s|ed)?|guarantee[sd]?|certain(?:ly)?|definite(?:ly)?|surely|undoubtedly"
+    r"|in any case|sicher|bestimmt|garantiert|bewies\w*|beweis\w*|bestätigt\w*|auf jeden fall"
+    r"|certainement|sûrement|prouv\w*|confirm\w*|garanti\w*)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(  # a verb that has an object or a circumstance behind it
+    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bthe )(?<!\ban )(?<!\ba )\b(\w+ed)"
+    r"(?=\s+(?:the|an?|its?|in|on|at|by|from|to|for|last)\b|[\s.!]*$)"
 )
 _NEED_NOT = re.compile(
     r"\b(?:need(?:s)? not|needn['’]t|(?:do|does)(?: not|n['’]t) (?:have|need) to|(?:muss|müssen"
@@ -85,7 +103,7 @@ _NEED_NOT = re.compile(
 _NO_OTHER = re.compile(r"\b(?:only|nur|seulement|uniquement|sólo|solo)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?|\s+(?:and|"
-    r"while|whereas|und|während|et|tandis que|y|mientras)\s+",
+    r"but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras)\s+",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(  # a clause that begins with it says when the other one holds
@@ -93,6 +111,7 @@ _CONDITION = re.compile(  # a clause that begins with it says when the other one
     r"|à moins|siempre que|salvo que|a menos que)\b",
     re.IGNORECASE,
 )
+_TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
 _GIVEN = re.compile(
     r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
 )
@@ -228,9 +247,18 @@ def _verbs(text: str, *kinds: str) -> list[str]:
 
 
 def _is_surer(claim: str, sentence: str) -> bool:
-    """Is for may be."""
+    """Is for may be, or certainly; opened for is expected to open."""
     if _PERHAPS.search(claim):
         return False
+    if _SURE.search(claim) and not _SURE.search(sentence) and _PERHAPS.search(sentence):
+        return True
+    planned, told = _verbs(sentence, "will"), words(sentence)
+    if not _VERBS["will"].search(claim) and any(
+        same_word(verb, done[1]) and sum(same_word(verb, word) for word in told) == 1
+        for done in _PAST.finditer(claim.lower())
+        for verb in planned
+    ):
+        return True
     others, own = _verbs(sentence, "might"), _verbs(sentence, "is")
     return any(is_among(v, others) and not is_among(v, own) for v in _verbs(claim, "is"))
 
@@ -261,7 +289,7 @@ def _widens(claim: str, sentence: str) -> bool:
         before = told[at[0] - 1] if at[0] else ""
         behind = _OF.match(sentence, _stop_of(sentence, nouns[0]))
         for word in (before, *words(behind[1] if behind else "")):
-            if word and not is_function_word(word) and not _has(mine, word):
+            if word and not (is_function_word(word) or is_number(word) or _has(mine, word)):
                 return True
     return False
 
@@ -364,12 +392,30 @@ def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
         pairs += [(first[0], second[0]), (first[-1], second[-1])]
     mine = [w for w in first if not _has(second, w)]
     others = [w for w in second if not _has(first, w)]
+    pairs += _aligned(one, other)
     shared, same = [w in mine for w in first], [w in others for w in second]
     if shared == same and not all(shared):
         pairs += zip(mine, others, strict=True)
     elif pairs and mine and others and _begins(other, sentence):
         pairs.append((mine[0], others[0]))
+    elif len(mine) > 1 and len(others) > 1:  # is cleaned daily and replaced yearly
+        done = _tokens(_TO_VERB.sub("", one))
+        if done and done != first and done[0][-2:] == others[0][-2:]:
+            pairs += [(done[0], others[0]), (mine[-1], others[-1]), (mine[-1], others[0])]
     return [(a, b) for a, b in dict.fromkeys(pairs) if not _has(second, a) and not _has(first, b)]
+
+
+def _aligned(one: str, other: str) -> list[tuple[str, str]]:
+    """What stands in the same places of the end of a clause and of another, whose other words are
+    the same: optional for members, required for administrators."""
+    theirs = words(other)
+    mine = words(one)[-len(theirs) :]
+    pairs = [*zip(mine, theirs, strict=False)]
+    told = [(a, b) for a, b in pairs if not (is_function_word(a) and a == b)]
+    is_alike = len(mine) == len(theirs) and not any(
+        is_function_word(w) or w in _LEFT_OUT for pair in told for w in pair
+    )
+    return told if is_alike and 1 < len(told) < len(pairs) else []
 
 
 def _begins(clause: str, sentence: str) -> bool:

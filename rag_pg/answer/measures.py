@@ -28,6 +28,7 @@ _DIMENSIONS = """
 1 °c celsius; 1 °f fahrenheit
 1 thousand tausend mille mil; 1000 million millions mio millionen millón millones; 1000000 billion billions milliarde milliarden milliard milliards mrd
 1 kb; 1000 mb; 1000000 gb; 1000000000 tb
+1 db dezibel decibel decibels
 0 euro euros eur €; 0 dollar dollars usd $; 0 pound pounds gbp £; 0 franc francs franken chf; 0 yen
 """  # noqa: E501
 _DIFFER = re.compile(
@@ -47,6 +48,7 @@ _EACH = re.compile(
     r"\s+(\w+)(?:\s+(\w+))?",
     re.IGNORECASE,
 )
+_PER = re.compile(r"\b(?:per|pro|je|par|por)\s+(\w+)", re.IGNORECASE)
 _NIGHTS = ("night", "nacht", "nuit", "noche")
 _OFTEN = {
     word: unit
@@ -246,6 +248,9 @@ def is_measured_otherwise(claim: str, sentence: str) -> bool:
         )
         if mine and there and not any(_is_same(one, other) for one in mine for other in there):
             return True
+    each = [[_plain(unit) in _UNITS for unit in _PER.findall(text)] for text in (claim, sentence)]
+    if all(each) and len({*each[0], *each[1]}) == 2 and len({*each[0]}) == len({*each[1]}) == 1:
+        return True  # per year, per claim
     sides = _sides(sentence)
     return any(sides.get(measure, {side}).isdisjoint({side})
                for measure, found in _sides(claim).items() for side in found)  # fmt: skip

@@ -18,6 +18,8 @@ _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
 _SAME = 4  # words that a copy shares with its sentence, with those that say nothing
 _MOST = 2  # words in another's place
+_DEED = 3  # words of what is said of a thing, at least
+_MOST_OF_IT = 0.6  # of them, that are not of the sentence before
 _HEAD = 5  # letters at the end of two compounds of one head
 _IF = re.compile(
     r"(?<!or )(?<!oder )(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )"
@@ -236,6 +238,33 @@ def _is_replaced(claim: str, part: str, before: str, known: Collection[str], que
         is_thing = all(is_known(word, known) for word in one)
     return is_thing and all(
         not is_known(w, asked) and (is_known(w, known) or not is_common(w)) for w in one
+    )
+
+
+def tells_of_another(
+    claim: str, sentence: str, before: str, known: Collection[str], question: str
+) -> bool:
+    """Whether a claim says of one thing that the sources speak of what a sentence, which does not,
+    says of what it begins with: by a name or a noun without article, so of nothing before."""
+    mine, there = _told(claim), _told(sentence)
+    if len(mine) <= _DEED or words(sentence)[:1] != there[:1] or "|" in sentence:
+        return False
+    (subject, *deed), other = mine, there[0]
+    if (
+        subject not in words(claim)[:2]
+        or is_of_speech(other)
+        or (
+            is_common(other) and sentence[len(other) :][:1] != ":"  # Ben: I …
+        )
+    ):
+        return False
+    own = [*there, *words(question)]
+    return (
+        is_known(subject, known)
+        and not is_known(subject, own)
+        and not is_known(other, mine)
+        and _share(deed, there) >= _MOST_OF_IT
+        and _share(deed, [*there, *words(before)]) == 1
     )
 
 

@@ -12,7 +12,7 @@ from rag_pg.text import has_word, is_function_word, same_word, words
 
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nothing|neither|nor|cannot|without|excluding|except|all\ but
-    |apart\ from|aside\ from|rather\ than
+    |apart\ from|aside\ from|rather\ than|with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
     |\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
     |nichts?|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|rien|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|nada|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|niente|nulla|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
@@ -55,6 +55,12 @@ _ONLY_WITH = re.compile(
 _EVEN_WITHOUT = re.compile(
     r"\b(?:(?:even|also) without|(?:auch|selbst) ohne|même sans|(?:incluso|aun) sin)\s",
     re.IGNORECASE,
+)
+_EVEN = re.compile(
+    r"\b(?:even|including|auch|selbst|sogar|même|y compris|incluso)\s", re.IGNORECASE
+)
+_EXCEPT = re.compile(
+    r"\b(?:except(?: for)?|unless|außer|es sei denn|sauf|excepto|salvo)\s", re.IGNORECASE
 )
 _ASKS = re.compile(
     r"\b(?:if|provided(?: that)?|as long as|wenn|falls|sofern|solange|vorausgesetzt|si"
@@ -212,7 +218,8 @@ def _waives(claim: str, sentence: str) -> bool:
     """Whether a claim says that what a sentence says under a condition is so without it."""
     mine = content_of(claim)
     return _common(mine, sentence) >= _ALIKE * len(mine) and any(
-        _is_in_both(_EVEN_WITHOUT, claim, asks, sentence) for asks in (_ASKS, _ONLY_WITH)
+        _is_in_both(even, claim, asks, sentence)
+        for even, asks in ((_EVEN_WITHOUT, _ASKS), (_EVEN_WITHOUT, _ONLY_WITH), (_EVEN, _EXCEPT))
     )
 
 

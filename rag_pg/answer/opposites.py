@@ -22,7 +22,7 @@ difficult hard | easy simple; heavy heavier | light lighter; full | empty; open 
 inside internal inner interior | outside external outer exterior; above upper | below under lower;
 left | right; male man men | female woman women; public | private;
 succeed success successful win won victory | fail failure lose lost defeat;
-accept approve allow permit agree | reject refuse deny forbid prohibit ban disagree;
+accept approve adopt allow permit agree | reject refuse deny forbid prohibit ban disagree;
 support promote encourage stimulate strengthen | oppose inhibit suppress hinder discourage weaken;
 supporter proponent advocate | opponent detractor critic; include | exclude;
 create build establish | destroy abolish demolish dissolve; buy purchase | sell sold;
@@ -64,7 +64,7 @@ caliente | frío; permitido | prohibido; más mayor | menos menor; primera | úl
 alto | bajo; largo | corto; rápido | lento; antiguo viejo | nuevo joven moderno; antes | después;
 fuerte | débil; mejor | peor; norte | sur; aumentar aumento | disminuir disminución;
 ganar victoria | perder derrota; público | privado;
-optional voluntary | mandatory compulsory obligatory; exempt | liable; employer | employee;
+optional voluntary | mandatory compulsory obligatory required; exempt | liable; employer | employee;
 lender creditor | borrower debtor; landlord lessor | tenant lessee; buyer purchaser | seller vendor;
 sender | recipient receiver addressee; plaintiff claimant | defendant; debit | credit;
 upload | download; inbound incoming | outbound outgoing; horizontal | vertical; gross | net;
@@ -73,7 +73,25 @@ input | output; income | expense; odd | even;
 arbeitgeber | arbeitnehmer; vermieter | mieter; verkäufer | käufer; absender | empfänger;
 freiwillig | verpflichtend; brutto | netto; spätestens | frühestens; eingang | ausgang;
 employeur | salarié; vendeur | acheteur; facultatif | obligatoire; vendedor | comprador;
-opcional | obligatorio; tôt | tard; temprano | tarde
+opcional | obligatorio; tôt | tard; temprano | tarde;
+surplus | deficit shortfall; profit | loss; asset | liability; revenue | expenditure;
+ahead | behind; confirm | deny; hire | fire dismiss; lend lent | borrow; praise | criticise blame;
+optimistic | pessimistic; senior | junior; predecessor | successor; ancestor | descendant;
+husband | wife; brother | sister; father | mother; son | daughter; clean | dirty; solid | liquid;
+smooth | rough; raw | cooked; tight | loose; straight | curved; bright | dark; sweet | sour bitter;
+wholesale | retail; supply | demand; improve | worsen deteriorate; minor | major; predator | prey;
+upstream | downstream; upstairs | downstairs; acidic | alkaline; attract | repel; absorb | emit;
+trust believe | doubt; sunrise dawn | sunset dusk; freeze | melt thaw; push | pull;
+schriftlich | mündlich; angenommen annehmen zugestimmt | abgelehnt ablehnen; einnahmen | ausgaben;
+gewinn | verlust; überschuss | defizit fehlbetrag; ankunft | abfahrt; anfang beginn | ende schluss;
+kostenlos gratis | kostenpflichtig; gestiegen stieg | gesunken sank; teuer | billig günstig;
+hell | dunkel; nass feucht | trocken; sauber | schmutzig; süß | sauer; roh | gekocht;
+vorteil | nachteil; mehrheit | minderheit; links | rechts; anmelden | abmelden; tod | geburt;
+einschalten | ausschalten; bruder | schwester; vater | mutter; sohn | tochter; positiv | negativ;
+gratuit gratuite | payant payante; ouverture | fermeture; arrivée arriver | départ partir;
+accepter accepté adopté | refuser refusé rejeter rejeté; bénéfice | perte; excédent | déficit;
+écrit écrite | oral orale; sec sèche | humide; cuit cuite | cru crue; droite | gauche;
+avantage | inconvénient; frère | sœur; père | mère; fils | fille; début | fin; achat | vente
 """
 # Turn it off: one word of a particle and its verb.
 _PARTICLE = re.compile(

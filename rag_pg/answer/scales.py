@@ -13,7 +13,7 @@ _SCALES = (  # see `Scale`
     ("depth tiefe profondeur", "metre", "deep|tief", "shallow|flach", "", ""),
     ("width breite largeur", "metre", "wid|broad|breit", "narrow|schmal", "", ""),
     ("height elevation altitude höhe hauteur altura", "metre", "tall", "", "tall", ""),
-    ("noise sound loudness lärm geräusch schall bruit ruido", "", "loud|laut", "quiet|leis",
+    ("noise sound loudness lärm geräusch schall bruit ruido", "db", "loud|laut", "quiet|leis",
      "bruyante?s?|ruidos[oa]s?", "silencieu(?:x|ses?)|silencios[oa]s?"),
     ("temperature temperatur température temperatura", "", "hott|warm|wärm", "cold|cool|kält|kühl",
      "chaude?s?|calientes?", "froide?s?|frí[oa]s?"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from decimal import Decimal
+from itertools import pairwise
 
 from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged
@@ -17,6 +18,7 @@ from rag_pg.answer.near_copy import (
     leaves_out_condition,
     leaves_out_kind,
     puts_another,
+    tells_of_another,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import misorders, swaps
@@ -45,6 +47,8 @@ _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
 _COPY = 0.9  # of a clause's words without its figures, that a sentence says it by
 _FEW = 1 / 3  # of the words of a statement that cites nothing, which its sources have
+_YEAR = re.compile(r"1\d{3}|20\d\d")
+_NO = re.compile(r"\W*(?:\w+:\s+)?(?:no|nein|non)\b\s*[,.;!–—]", re.IGNORECASE)  # Ben: No, …
 _BACK = re.compile(  # what means a sentence before
     r"\b(?:this|that|these|those|its|their|they|them|ones?|dies\w*|deren|dessen|davon|dabei|dadurch"
     r"|ces?|cette|cela|leurs?|est[aeo]s?|eso)\b",
@@ -84,7 +88,10 @@ def find_veto(
     if not results and adds_part(claim, _about(claim, sources), question):
         return "a part of it is not there"
     near = [(" ".join(one.split()), before) for one, before in _nearest(claim, sources)]
-    if near and all(contradicts(claim, sentence, before) for sentence, before in near):
+    denied = set() if is_negated(claim) else _denied_questions(sources)
+    if near and all(
+        contradicts(claim, sentence, before) or sentence in denied for sentence, before in near
+    ):
         return "the source says the opposite"
     is_else = bool(near) and all(
         (not results and is_measured_otherwise(claim, sentence))
@@ -95,6 +102,7 @@ def find_veto(
         or leaves_out_kind(claim, sentence, question)
         or adds_only(claim, sentence)
         or puts_another(claim, sentence, before, known, question)
+        or tells_of_another(claim, sentence, before, known, question)
         for sentence, before in near
     )
     if not results:
@@ -190,7 +198,7 @@ def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
 def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
     """Whether all that says most of a clause has other figures of its units, and not its own."""
     told = {figure for source in sources for figure in figures_of(source)}
-    counted = [one for one in counted_figures(clause) if one[2] and one[1] in told]
+    counted = [one for one in _counted(clause) if one[2] and one[1] in told]
     plain = clause
     for written, _, _ in counted:
         plain = plain.replace(written, " ", 1)
@@ -206,11 +214,29 @@ def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
     return bool(near) and any(
         all(
             value not in figures_of(sentence)
-            and any(of and same_word(unit, of) for _, _, of in counted_figures(sentence))
+            and any(of and same_word(unit, of) for _, _, of in _counted(sentence))
             for sentence in near
         )
         for _, value, unit in counted
     )
+
+
+def _counted(text: str) -> Sequence[tuple[str, Decimal, str]]:
+    """The figures of a text with their units, of a year that word."""
+    return [
+        (written, value, "year" if not unit and _YEAR.fullmatch(written) else unit)
+        for written, value, unit in counted_figures(text)
+    ]
+
+
+def _denied_questions(sources: Sequence[str]) -> set[str]:
+    """What sources ask and answer with no."""
+    return {
+        " ".join(asked.text.split())
+        for source in sources
+        for asked, told in pairwise(read_source(source).sentences)
+        if asked.text.endswith("?") and _NO.match(told.text)
+    }
 
 
 def _says(text: str, stated: Sequence[str]) -> bool:

@@ -19,6 +19,39 @@ def veto(claim: str, source: str) -> str:
 @pytest.mark.parametrize(
     ("source", "same", "other"),
     [
+        ("A choir sings on Mondays. Dues are for members over 21. The hall is hired by a guild.",
+         "A guild hires the hall.", "The hall is hired by a choir."),
+        ("The ferry is expected to sail in May.", "In May, the ferry should sail.",
+         "The ferry sailed in May."),
+        ("The herb may ease a cough.", "The herb might possibly ease a cough.",
+         "It is proven that the herb eases a cough."),
+        ("The vet recommends a second dose.", "A second dose is recommended by the vet.",
+         "The vet requires a second dose."),
+        ("The charge is 12 francs per parcel.", "Each parcel costs 12 francs.",
+         "The charge is 12 francs per year."),
+        ("Boats can be hired, except during storms.", "Boats are hired out, except in storms.",
+         "Boats can be hired, even during storms."),
+        ("The two valves are closed.", "Both valves are closed.", "Both valves are open."),
+        ("Les chiens sont admis, sauf dans la serre.",
+         "Les chiens sont admis, à l'exception de la serre.",
+         "Les chiens sont admis dans la serre."),
+        ("The mill was built of brick in 1790 and sold by the abbey in 1860.",
+         "Built in 1790, the mill was sold in 1860.", "The mill was built of brick in 1860."),
+        ("Hedgehogs sleep in the shed. Otters, however, swim in the lower pond all winter.",
+         "Otters swim in the lower pond.", "Hedgehogs swim in the lower pond all winter."),
+        ("Lea: And the two oars?\n\nTom: I lent them to the club on Friday.",
+         "Tom lent the oars to the club on Friday.", "Lea lent the oars to the club on Friday."),
+        ("Helmets are optional for walkers but required for riders.",
+         "Riders are required to wear helmets.", "Helmets are required for walkers."),
+        ("The tank must be rinsed every 90 days and emptied once a year.",
+         "Rinse the tank every 90 days.", "The tank must be emptied every 90 days."),
+        ("Weight fell by 9 points in the diet group and by 4 points in the other group.",
+         "Weight fell more in the diet group than in the other group.",
+         "Weight fell more in the other group than in the diet group."),
+        ("| car | noise |\n|---|---|\n| Kite | 61 dB |\n| Wren | 70 dB |",
+         "The Kite is quieter than the Wren.", "The Wren is quieter than the Kite."),
+        ("The clerk told us of a deficit of 30 euros.", "There was a shortfall of 30 euros.",
+         "The clerk told us of a surplus of 30 euros."),
         ("Claims are rejected unless a receipt is attached.",
          "Claims are accepted if a receipt is attached.",
          "Claims are rejected if a receipt is attached."),
@@ -272,6 +305,12 @@ def test_units_of_one_dimension_that_cannot_be_converted_differ() -> None:
     assert foreign_measures("It costs 5 dollars.", "It costs 5 euros.") == ["5 dollars"]
     assert foreign_measures("It costs 5 euros.", "It costs 5 euros, or 5 dollars.") == []
     assert foreign_measures("12 months", "one year is a year, every year") == []
+
+
+def test_what_a_source_asks_and_answers_with_no_is_not_so() -> None:
+    source = "Tom: Did the parcel from Oslo arrive?\n\nLea: No, it was lost."
+    assert veto("The parcel from Oslo was lost.", source) == ""
+    assert veto("The parcel from Oslo arrived.", source) != ""
 
 
 def test_what_is_asked_under_a_condition_may_be_answered_without_it() -> None:

@@ -33,7 +33,7 @@ FOUND = {
               "quantifier": 16, "swap": 24, "date": 8, "negation": 6, "name": 12, "modal": 6},
     "blind": {"comparative": 16, "antonym": 24, "verb": 14, "order": 14, "bound": 8, "unit": 14,
               "quantifier": 8, "swap": 20, "date": 8, "negation": 4, "name": 4, "number": 4},
-    "office": {"number": 10, "unit": 8, "actors": 8, "negation": 12, "condition": 7, "date": 9,
+    "office": {"number": 10, "unit": 8, "actors": 8, "negation": 12, "condition": 7, "date": 11,
                "name": 12, "cause": 10, "exception": 6, "scope": 10, "comparison": 8, "row": 11,
                "joined": 6, "order": 7, "superlative": 2, "modality": 12, "german": 3, "cited": 3},
     "trades": {"number": 8, "computed": 3, "unit": 8, "date": 8, "name": 8, "actors": 7,

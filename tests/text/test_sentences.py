@@ -74,7 +74,11 @@ def test_full_stop_inside_a_sentence_ends_nothing(sentence: str) -> None:
         ("Wait 5 min. 3 lamps blink.", ["Wait 5 min.", "3 lamps blink."]),
         (
             "Use oil of class 46. The pump is for patients over 70. Das gilt ab dem 3. Mai.",
-            ["Use oil of class 46.", "The pump is for patients over 70.", "Das gilt ab dem 3. Mai."],
+            [
+                "Use oil of class 46.",
+                "The pump is for patients over 70.",
+                "Das gilt ab dem 3. Mai.",
+            ],
         ),
         ("1. The pump", ["The pump"]),
         ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
