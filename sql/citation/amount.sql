@@ -222,6 +222,27 @@ $$Whether a word is a unit with its prefix (mbar), or the name of one or of a ti
 German, French, Spanish or Italian.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._is_measure(word text)
+RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN strpos(rag._units() || rag._money(), ' ' || word || ' ') > 0 OR rag._is_unit_name(word);
+
+COMMENT ON FUNCTION rag._is_measure IS
+$$Whether a word is a unit, a magnitude or a currency that stands behind a number.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._months()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E' january february march april may june july august september october november december'
+    ' januar februar märz mai juni juli oktober dezember janvier février mars avril juin'
+    ' juillet août septembre octobre novembre décembre enero febrero marzo abril mayo junio'
+    ' julio agosto septiembre octubre noviembre diciembre gennaio febbraio aprile maggio giugno'
+    ' luglio settembre ottobre dicembre januari februari maart juni augustus ';
+
+COMMENT ON FUNCTION rag._months IS
+$$Names of months in English, German, French, Spanish, Italian and Dutch, in small letters, each
+between blanks.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._magnitudes()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ' tsd mio mrd mil mill mll mln mld bn mn thousand hundred tausend mille million millions'
@@ -258,10 +279,14 @@ BEGIN
     RETURN CASE
         WHEN _found IS NULL THEN false
         WHEN _last BETWEEN ' 0' AND ' 9 ' THEN
-            strpos(rag._units() || rag._money(), _next) > 0 OR _next LIKE ' p% c%'
-            OR rag._is_unit_name(_found[3])
+            rag._is_measure(_found[3]) OR _next LIKE ' p% c%'
+            OR strpos(rag._months(), lower(_next)) > 0
         WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), lower(_last)) > 0 THEN
             strpos(rag._money(), _next) > 0
+        WHEN _found[1] IS NOT NULL AND rag._is_measure(btrim(_last))  -- 2 hours 20 minutes
+            AND (_next BETWEEN ' 0' AND ' 9 ' OR _next IN (' and ', ' und ', ' et ', ' y ')) THEN
+            coalesce(rag._is_measure(substring(_edge FROM
+                E'\\x03(?:[ \\n]*(?:and|und|et|y))?[ \\n]*[0-9.,]+ ?([[:alpha:]]+)')), false)
         ELSE _next BETWEEN ' 0' AND ' 9 '
             AND (strpos(rag._currencies(), _last) > 0
                 OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $'
@@ -270,8 +295,8 @@ BEGIN
         OR _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
             '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
-            '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.]\x03|\x03[.])[*_ \n]+(?:[Jj](?:anuar|u[nl][ij]'
-            '|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])|[Aa](?:pril|ugust)|[Ss]eptember'
+            '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.][*_ \n]*\x03|\x03[.])[*_ \n]*(?:'
+            '[Jj](?:anuar|u[nl][ij]|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])|[Aa](?:pril|ugust)|[Ss]eptember'
             '|[Oo]ktober|[Nn]ovember|[Dd]e[zsc]ember)'
             '|(?:^|[ \n])(?:der|die|das|dem|den|des|im|zum|vom|beim) [0-9]{1,2}(?:[.]\x03|\x03[.])'
             ' [A-Z\u00C4\u00D6\u00DC]');

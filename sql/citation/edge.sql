@@ -348,6 +348,15 @@ DECLARE
     _is_name boolean;
     _is_stop boolean;
 BEGIN
+    -- a small letter behind what is referred to by one: lit. f, item (c)
+    IF substr(ltrim(_after, '('), 2, 1) IN ('', ' ', ')', '.', ',', ';')
+        AND ascii(ltrim(_after, '(')) BETWEEN 97 AND 122 THEN
+        _before := rtrim(translate(before, _blanks, rpad('', 20)));
+        RETURN (right(_before, 1) = '.' OR after LIKE '.%' OR _after LIKE '(_)%')
+            AND strpos(' lit litt buchst buchstabe lett lettre lettera letra item point punkt'
+                ' nr no para abs al art' || rag._references(), ' ' || lower(reverse(split_part(
+                reverse(rtrim(_before, '.')), ' ', 1))) || ' ') > 0;
+    END IF;
     -- a figure, or a capital of Latin, Greek or Cyrillic
     IF NOT '{[48,58),[65,91),[192,215),[216,223),[913,938),[1040,1072),[1632,1642),[2406,2416)}'
             ::int4multirange @> ascii(_which)
@@ -373,8 +382,8 @@ BEGIN
         RETURN false;
     ELSIF right(_before, 1) = '.' OR ltrim(after) LIKE '.%' OR length(_word) < 3 THEN
         RETURN _is_number AND strpos(' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
-            ' vol p pp pag pág párr abb abs ziff lit ext no nr nº ст рис табл стр п ',
-            ' ' || normalize(lower(_word), NFC) || ' ') > 0;
+            ' vol p pp pag pág párr abb abs ziff lit ext no nr nº alin buchst rn rz'
+            ' anm op ст рис табл стр п ', ' ' || normalize(lower(_word), NFC) || ' ') > 0;
     ELSIF strpos(rag._references(), ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
         RETURN true;
     END IF;
@@ -401,6 +410,20 @@ $$Whether the edge between two texts, as they stand, parts a word from what tell
 Roman numeral, a code or a number (Appendix B, Section IV, Gate B12, Apollo 11). A number is that
 behind what is referred to by one (Article 5, Fig. 3), behind a name within a sentence, and where
 nothing follows that it counts (size 5 of).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_denial(after text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN left(after, 1) IN (' ', E'\n')
+    AND strpos(' not never nicht nie niemals niet nooit pas jamais nunca ikke aldrig inte'
+        ' ej değil ', ' ' || lower(rtrim(split_part(translate(ltrim(after, E' \n'), E'\n', ' '), ' ', 1),
+            '.,;:!?)')) || ' ') > 0
+    AND right(split_part(translate(ltrim(after, E' \n') || '.', E'\n', ' '), ' ', 1), 1)
+        IN ('.', ',', ';', ':', '!', '?', ')');
+
+COMMENT ON FUNCTION rag._parts_denial IS
+$$Whether what follows a quotation is a negation with which its clause ends (Das gilt nicht.).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_whole(
@@ -433,7 +456,8 @@ BEGIN
     IF rag._parts_numeral(right(_slice, 24), left(_after, 24), true)
         OR rag._parts_numeral(rtrim(right(_before, 24), E' \n'),  -- two hundred, before its blank
             substring(_before FROM E'[ \n]*$') || left(_slice, 24), false)
-        AND _before !~* E'\\m(?:une?|eine?)[ \n]+$' THEN  -- a Viertel is one
+        AND _before !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
+        OR rag._parts_denial(_after) THEN
         RETURN false;
     ELSIF form IS NULL AND _begins AND _ends THEN
         RETURN true;
