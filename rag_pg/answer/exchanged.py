@@ -21,7 +21,7 @@ _Ranked = tuple[int, list[str]]  # a quantity or a place in an order, and nouns 
 # From all to none; what is said of more than a sentence says it of does not follow from it.
 _QUANTIFIERS = """
 all every each both any alle jeder jede jedes sämtliche beide tous toutes chaque todos todas cada
-most majority meisten mehrheit plupart majorité mayoría
+most majority half meisten mehrheit hälfte plupart majorité moitié mayoría mitad
 many viele beaucoup muchos muchas
 some certain several einige manche mehrere certains certaines quelques plusieurs algunos algunas
 few little wenige peu pocos pocas
@@ -111,6 +111,7 @@ _CONDITION = re.compile(  # a clause that begins with it says when the other one
     r"|à moins|siempre que|salvo que|a menos que)\b",
     re.IGNORECASE,
 )
+_COMPARES = re.compile(r"(?i)\bthan\b|\w\wer als\b|\b(?:plus|moins|más|menos) \w+ que\b")
 _TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
 _GIVEN = re.compile(
     r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
@@ -316,10 +317,13 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
         for one, other in pairwise(parts)
         if bool(_CONDITION.match(one)) == bool(_CONDITION.match(other))
     ]
+    wholes = [_slots(one, other, sentence) for one, other in pairwise(sentence.split("; "))]
+    if not is_negated(claim) and any(_is_mixed(claim, slots) for slots in wholes):
+        return True
     return any(
         _is_mixed(clause, slots)
         for clause in _CLAUSE.split(claim)
-        if not is_negated(clause)
+        if not (is_negated(clause) or _COMPARES.search(clause))
         and not any(all(_has(part, word) for word in _tokens(clause)) for part in tokens)
         for slots in pairs
     )
@@ -349,7 +353,9 @@ def _takes_predicate(claim: str, sentence: str) -> bool:
     return any(
         _is_of_other(tokens, own, other)
         for clause in (_CLAUSE.split(claim) if subjects else ())
-        if (tokens := _tokens(clause)) and _has_subject(clause) and not is_negated(clause)
+        if (tokens := _tokens(clause))
+        and _has_subject(clause)
+        and not (is_negated(clause) or _COMPARES.search(clause))
         for own, other in subjects.get(tokens[0][:_STEM], ())
     )
 
@@ -409,11 +415,15 @@ def _aligned(one: str, other: str) -> list[tuple[str, str]]:
     """What stands in the same places of the end of a clause and of another, whose other words are
     the same: optional for members, required for administrators."""
     theirs = words(other)
+    while theirs and is_function_word(theirs[-1]):  # leiht … aus
+        theirs.pop()
     mine = words(one)[-len(theirs) :]
     pairs = [*zip(mine, theirs, strict=False)]
     told = [(a, b) for a, b in pairs if not (is_function_word(a) and a == b)]
     is_alike = len(mine) == len(theirs) and not any(
-        is_function_word(w) or w in _LEFT_OUT for pair in told for w in pair
+        (is_function_word(w) or w in _LEFT_OUT) and not any(map(is_number, pair))
+        for pair in told
+        for w in pair
     )
     return told if is_alike and 1 < len(told) < len(pairs) else []
 

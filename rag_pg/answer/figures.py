@@ -46,6 +46,7 @@ _TIMES = ("times", "mal", "fois", "veces")
 _NAMED = re.compile(r"[^\W\d_]-?\Z")  # before a number that is a part of a name: N1, vault-2
 _SHORT = {"m": "million", "mn": "million", "mio": "million", "bn": "billion", "k": "thousand"}
 _CURRENCY = re.compile(r"[€$£]\s?\Z")
+_SIGNS = {"€": "euros", "$": "dollars", "£": "pounds"}
 
 _NUMBERS_IN_WORDS = """
 0 zero null zéro cero; 1 one ein eine einen einem einer eins un une una uno;
@@ -257,6 +258,9 @@ def counted_figures(text: str) -> Sequence[tuple[str, Decimal, str]]:
             unit = ""
         elif unit in _SHORT and _CURRENCY.search(text[max(0, begin - 2) : begin]):
             unit = _SHORT[unit]
+        elif not unit and (sign := _CURRENCY.search(text[max(0, begin - 2) : begin])):
+            unit = sign[0].strip()
+        unit = _SIGNS.get(unit, unit)
         found.append((text[begin:stop], value, unit))
         later, start = unit, begin
     return tuple(found[::-1])

@@ -213,6 +213,8 @@ def puts_another(
 
 def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
     mine, there = words(claim), words(part)
+    if mine and there and (mine[0] in _ARTICLES) != (there[0] in _ARTICLES):  # The pilots, pilots
+        mine, there = (w[1:] if w[0] in _ARTICLES else w for w in (mine, there))
     start = common_start(mine, there, same_word)
     last = mine[start:]  # the claim ends where the sentence has another thing, and goes on
     if start > _SAME and 0 < len(last) <= _MOST and mine[start - 1] in (_BEFORE | _ARTICLES):

@@ -75,7 +75,8 @@ freiwillig | verpflichtend; brutto | netto; spätestens | frühestens; eingang |
 employeur | salarié; vendeur | acheteur; facultatif | obligatoire; vendedor | comprador;
 opcional | obligatorio; tôt | tard; temprano | tarde;
 surplus | deficit shortfall; profit | loss; asset | liability; revenue | expenditure;
-ahead | behind; confirm | deny; hire | fire dismiss; lend lent | borrow; praise | criticise blame;
+ahead | behind; alone | together accompanied; allein | zusammen gemeinsam;
+confirm | deny; hire | fire dismiss; lend lent | borrow; praise | criticise blame;
 optimistic | pessimistic; senior | junior; predecessor | successor; ancestor | descendant;
 husband | wife; brother | sister; father | mother; son | daughter; clean | dirty; solid | liquid;
 smooth | rough; raw | cooked; tight | loose; straight | curved; bright | dark; sweet | sour bitter;
@@ -91,6 +92,7 @@ einschalten | ausschalten; bruder | schwester; vater | mutter; sohn | tochter; p
 gratuit gratuite | payant payante; ouverture | fermeture; arrivée arriver | départ partir;
 accepter accepté adopté | refuser refusé rejeter rejeté; bénéfice | perte; excédent | déficit;
 écrit écrite | oral orale; sec sèche | humide; cuit cuite | cru crue; droite | gauche;
+avant devant | arrière derrière; seul | ensemble accompagné;
 avantage | inconvénient; frère | sœur; père | mère; fils | fille; début | fin; achat | vente
 """
 # Turn it off: one word of a particle and its verb.
