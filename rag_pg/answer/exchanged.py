@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.figures import ORDINALS, YEAR, in_digits, is_number
+from rag_pg.answer.figures import ORDINALS, YEAR, counted_figures, in_digits, is_number
 from rag_pg.answer.negation import is_negated, without_particle
 from rag_pg.answer.relations import PRONOUNS, in_figures, is_same
 from rag_pg.answer.talk import AUXILIARIES
@@ -29,6 +29,11 @@ no none neither kein keine keiner keinen aucun aucune ningún ninguna
 """
 _ALL, _SOME, _FEW, _NONE = 0, 3, 4, 5
 _NOUN = 3  # words behind a quantifier, of which one is what it counts
+_ONE = re.compile(r"(?i)\b(?:one|a single|einer? einzigen?|une? seule?)\s+([^\W\d_]{4,})")
+_SINGLE = re.compile(
+    r"(?i)\b(?:an?|one|the|each|every|1|ein\w*|der|die|das|jede\w?|une?|la|le|chaque)"
+    r"\s+(\w+(?:\s+\w+)?)"
+)
 _NOT = frozenset(words("not nicht pas no nie"))
 _CALENDAR = """
 monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags mardi martes; wednesday wednesdays mittwoch mittwochs mercredi miércoles; thursday thursdays donnerstag donnerstags jeudi jueves; friday fridays freitag freitags vendredi viernes; saturday saturdays samstag samstags sonnabend samedi sábado sábados; sunday sundays sonntag sonntags dimanche domingo domingos
@@ -153,9 +158,14 @@ def is_exchanged(claim: str, sentence: str) -> bool:
 
 
 def _counts_otherwise(claim: str, sentence: str) -> bool:
-    """All for some, no for most: of the same noun."""
+    """All for some, no for most, one for three: of the same noun."""
     mine, there = _quantified(without_particle(claim)), _quantified(sentence)
-    return _ranks_otherwise(mine, there, _follows)
+    one = _ONE.search(claim)
+    return _ranks_otherwise(mine, there, _follows) or bool(
+        one
+        and any(same_word(one[1].lower(), of) for _, _, of in counted_figures(sentence))
+        and not any(is_among(one[1].lower(), words(of)) for of in _SINGLE.findall(sentence))
+    )
 
 
 def _orders_otherwise(claim: str, sentence: str) -> bool:

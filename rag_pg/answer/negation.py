@@ -11,8 +11,9 @@ from rag_pg.answer.relations import OF_SIDES, is_swapped, is_turned
 from rag_pg.text import has_word, is_function_word, same_word, words
 
 _NEGATION = re.compile(
-    r"""(?<!\w)(?:not|no|never|none|nothing|neither|nor|cannot|without|excluding|except|all\ but
-    |apart\ from|aside\ from|rather\ than|with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
+    r"""(?<!\w)(?:not|no|never|none|nobody|niemand\w*|nadie|nothing|neither|nor|cannot|without|excluding
+    |except|all\ but|apart\ from|aside\ from
+    |rather\ than|with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
     |\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
     |nichts?|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|rien|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|nada|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|niente|nulla|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder

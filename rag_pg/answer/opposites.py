@@ -64,14 +64,16 @@ caliente | frío; permitido | prohibido; más mayor | menos menor; primera | úl
 alto | bajo; largo | corto; rápido | lento; antiguo viejo | nuevo joven moderno; antes | después;
 fuerte | débil; mejor | peor; norte | sur; aumentar aumento | disminuir disminución;
 ganar victoria | perder derrota; público | privado;
-optional voluntary | mandatory compulsory obligatory required; exempt | liable; employer | employee;
+optional voluntary recommended | mandatory compulsory obligatory required; exempt | liable;
+employer | employee;
 lender creditor | borrower debtor; landlord lessor | tenant lessee; buyer purchaser | seller vendor;
 sender | recipient receiver addressee; plaintiff claimant | defendant; debit | credit;
 upload | download; inbound incoming | outbound outgoing; horizontal | vertical; gross | net;
 ascending | descending; manual manually | automatic automatically; online | offline;
 input | output; income | expense; odd | even;
 arbeitgeber | arbeitnehmer; vermieter | mieter; verkäufer | käufer; absender | empfänger;
-freiwillig | verpflichtend; brutto | netto; spätestens | frühestens; eingang | ausgang;
+freiwillig empfohlen | verpflichtend vorgeschrieben; fest | variabel variabl;
+brutto | netto; spätestens | frühestens; eingang | ausgang;
 employeur | salarié; vendeur | acheteur; facultatif | obligatoire; vendedor | comprador;
 opcional | obligatorio; tôt | tard; temprano | tarde;
 surplus | deficit shortfall; profit | loss; asset | liability; revenue | expenditure;
