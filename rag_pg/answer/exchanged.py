@@ -431,7 +431,7 @@ def _aligned(one: str, other: str) -> list[tuple[str, str]]:
     pairs = [*zip(mine, theirs, strict=False)]
     told = [(a, b) for a, b in pairs if not (is_function_word(a) and a == b)]
     is_alike = len(mine) == len(theirs) and not any(
-        (is_function_word(w) or w in _LEFT_OUT) and not any(map(is_number, pair))
+        (is_function_word(w) or w in _LEFT_OUT) and not any(map(str.isdigit, pair))
         for pair in told
         for w in pair
     )

@@ -38,10 +38,18 @@ _DIFFER = re.compile(
     r"|gestiegen|sank|gesunken|augment\w*|baiss\w*|auparavant|aument\w*|antes)\b",
     re.IGNORECASE,
 )
+_TOTAL = re.compile(
+    r"\b(?:total\w*|altogether|together|combined|in all|sum|insgesamt|zusammen|gesamt\w*|summe"
+    r"|en tout|en todo)\b",
+    re.IGNORECASE,
+)
 _HALF = re.compile(r"\b(?:half|hälfte|halbe[nrs]?|moitié|mitad)\b", re.IGNORECASE)
 _WORD = 40  # letters, more than a function word has
 _MOST = 12  # numbers of a text, with which others are computed
-_ONE = re.compile(r"\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)", re.IGNORECASE)
+_ONE = re.compile(
+    r"(?<!\bof )(?<!\bhalf )\b(?:one|an?|eine[rnm]?|ein|une?|una)\s+(\w+)\b(?!\s+of\b)",
+    re.IGNORECASE,
+)
 _TOLERANCE = Decimal("0.035")  # a month may be of 30 days, 20 km/h are about 12 mph
 _EACH = re.compile(
     r"\b(?:per|an?|each|every|pro|je|jede[nrs]?|im|par|por|al|chaque|cada|tous les|alle)"
@@ -163,6 +171,7 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
     known = [*dict.fromkeys((value, unit) for _, value, unit in told if unit in units)][:_MOST]
     pairs = [(a, b) for (a, one), (b, other) in combinations(known, 2) if one == other]
     computed = {abs(a - b) for a, b in pairs} if _DIFFER.search(claim) else set()
+    computed |= {a + b for a, b in pairs} if _TOTAL.search(claim) else set()
     shares = {part for part in figures if 0 < part < 1} | _halves(claim, source)
     shares |= {part / 100 for _, part, unit in told if unit == "%"}
     computed |= {of * part for of, _ in known for share in shares for part in (share, 1 - share)}
@@ -173,7 +182,7 @@ def _computed(claim: str, source: str, figures: Collection[Decimal]) -> set[str]
         times = [w for w, v in others if v > 1 for b, of in known if of == unit and v * b == value]
         if (
             times
-            or value in computed
+            or not computed.isdisjoint(readings(written, value))
             or any(sum(some) == value for n in (2, 3) for some in combinations(parts, n))
         ):
             found |= {written, *times}

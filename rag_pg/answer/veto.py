@@ -47,6 +47,8 @@ _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
 _COPY = 0.9  # of a clause's words without its figures, that a sentence says it by
 _FEW = 1 / 3  # of the words of a statement that cites nothing, which its sources have
+_LONGEST = 8  # letters of initials
+_INITIALS = r"\w+(?:\s+[a-z]{1,3})?[\s-]+"  # of United States, US
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _NO = re.compile(r"\W*(?:\w+:\s+)?(?:no|nein|non)\b\s*[,.;!–—]", re.IGNORECASE)  # Ben: No, …
 _BACK = re.compile(  # what means a sentence before
@@ -158,7 +160,14 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
         is_name = is_name and not is_unit(token.casefold())
         is_name = is_name and token.casefold() not in first  # point-in-time recovery (PITR)
         bare = token.removesuffix("'s").removesuffix("’s")
-        is_short = bare.isupper() and any(word.startswith(bare.casefold()) for word in known)
+        is_short = bare.isupper() and (
+            any(word.startswith(bare.casefold()) for word in known)
+            or (
+                bare.isalpha()
+                and len(bare) < _LONGEST
+                and bool(re.search(rf"\b{_INITIALS.join(bare)}", nearest))
+            )
+        )
         if is_name and parts and not is_short and not any(is_among(part, known) for part in parts):
             found.append(token)
     return found
