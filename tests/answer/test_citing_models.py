@@ -73,6 +73,7 @@ def test_other_models_find_the_sources_in_the_text() -> None:
 
 @pytest.mark.libraries
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.few(1)
 def test_anthropics_citations_become_those_of_the_answer(streamed: bool) -> None:
     events: list[Event] | None = [] if streamed else None
     with FakeAnthropic() as fake:

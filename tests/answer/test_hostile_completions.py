@@ -47,6 +47,7 @@ def assert_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.few(4)
 def test_no_strategy_shows_it(strategy: str) -> None:
     for text, _ in HOSTILE:
         answer = ask(text, strategy)
@@ -60,6 +61,7 @@ def test_no_strategy_shows_it(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["drop", "mark", "keep"])
+@pytest.mark.few(2)
 def test_no_stream_shows_it_first(action: str) -> None:
     for text, _ in HOSTILE:
         events: list[Event] = []

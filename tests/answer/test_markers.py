@@ -107,6 +107,7 @@ def test_a_reader_sees_no_marker_of_no_source_and_none_that_leads_elsewhere(
     "piece",
     [" ", "<a ", " <sup", "[ ", " \u00b9", "```\n" + "/" * 1_000, "`a[1]` ", ", 1", "- a [1].\n"],
 )
+@pytest.mark.few(3)
 def test_a_long_answer_is_read_in_a_time_that_is_in_proportion(piece: str) -> None:
     """What looks at the rest of the text at each of its characters takes minutes here."""
     text = f"It is so [1{piece * (200_000 // len(piece))}] x."

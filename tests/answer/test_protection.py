@@ -255,6 +255,7 @@ PARTS = (
 
 @pytest.mark.longer
 @pytest.mark.parametrize("action", ["drop", "mark", "keep"])
+@pytest.mark.few(2)
 def test_a_stream_is_the_answer_and_never_shows_what_is_dropped(action: str) -> None:
     random = Random(11)
     longer = [tuple(random.choices(PARTS, k=5)) for _ in range(60)]

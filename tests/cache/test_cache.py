@@ -69,6 +69,7 @@ def test_hits_are_found_again_with_their_notes(docs: Collection, query: str, not
         {"offset": 1},
     ],
 )
+@pytest.mark.few(4)
 def test_other_options_are_another_search(docs: Collection, options: Any) -> None:
     docs.search("red fish", cache=True)
     hits = docs.search("red fish", cache=True, **options)
@@ -155,6 +156,7 @@ def test_a_kept_answer_is_streamed(docs: Collection) -> None:
         {"max_steps": 2},
     ],
 )
+@pytest.mark.few(4)
 def test_other_options_are_another_answer(docs: Collection, changed: Any) -> None:
     llm = FingerprintedLLM(cite)
     other = FingerprintedLLM(cite)
@@ -179,6 +181,7 @@ def test_other_options_are_another_answer(docs: Collection, changed: Any) -> Non
     ],
     ids=["unknown model", "function", "relative date", "filters", "cut", "with a note", "tools"],
 )
+@pytest.mark.few(3)
 def test_what_cannot_be_said_to_stay_true_is_not_kept(
     docs: Collection, question: str, options: Any
 ) -> None:

@@ -370,6 +370,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("media_type", in_turn([MARKDOWN, PLAIN], MARKDOWN))
+@pytest.mark.few(5)
 def test_odd_texts_are_cut_like_any_other(name: str, media_type: str, bert: Count) -> None:
     for count in (bert, words):
         spans = Splitter(count).split(ODD[name], media_type=media_type, title="T")

@@ -236,6 +236,7 @@ def test_arrays_intervals_and_truths_are_read_by_the_types_of_the_catalogue(cli:
         (("list_documents", "--find", "x"), ("--find",)),
     ],
 )  # fmt: skip
+@pytest.mark.few(8)
 def test_a_mistake_is_one_line_that_says_how_to_write_it(
     cli: Cli, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:

@@ -210,6 +210,7 @@ def test_help_is_one_screen_by_topic_and_the_version_is_told(run: Run) -> None:
     ],
     ids=lambda command: " ".join(command),
 )
+@pytest.mark.few(3)
 def test_a_misspelt_collection_is_named_with_those_there_are(
     run: Run, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

@@ -89,6 +89,7 @@ PRINTED = {  # command: how often the odd text is in what it prints at least
 
 
 @pytest.mark.parametrize("arguments", PRINTED, ids=" ".join)
+@pytest.mark.few(6)
 def test_a_command_prints_what_is_stored(
     run: Callable[..., Result], arguments: tuple[str, ...]
 ) -> None:

@@ -109,6 +109,7 @@ def replies(seed: int) -> tuple[str, list[tuple[str, str, str]]]:
 
 @pytest.mark.parametrize("action", ["keep", "mark", "drop"])
 @pytest.mark.parametrize("strategy", [*STRATEGIES, own])
+@pytest.mark.few(8)
 def test_spans_and_verdicts_are_right(docs: Collection, strategy: Any, action: str) -> None:
     for seed in range(3):
         reply, chosen = replies(seed)

@@ -204,6 +204,7 @@ def test_a_search_does_not_end_with_what_a_model_of_ones_own_raises(
     ],
     ids=str,
 )
+@pytest.mark.few(4)
 def test_what_is_no_vector_of_a_query_is_neither_searched_by_nor_remembered(
     rag: Rag, given: Any
 ) -> None:

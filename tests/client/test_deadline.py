@@ -90,6 +90,7 @@ def models(door: Door) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("step", models(Door()))
+@pytest.mark.few(4)
 def test_an_answer_comes_in_time_whichever_model_does_not(
     docs: Collection, door: Door, step: str
 ) -> None:
@@ -101,6 +102,7 @@ def test_an_answer_comes_in_time_whichever_model_does_not(
 
 @pytest.mark.parametrize("what", ["queries", "documents"])
 @pytest.mark.parametrize("llm", [None, "writer"])
+@pytest.mark.few(2)
 def test_an_answer_comes_in_time_when_nothing_can_be_embedded(
     docs: Collection, waiting: WaitingEmbedder, door: Door, what: str, llm: str | None
 ) -> None:
@@ -134,6 +136,7 @@ def test_an_answer_without_a_model_has_half_of_the_time_when_texts_cannot_be_emb
 
 
 @pytest.mark.parametrize("table", ["chunks", "documents", "collections", "usage", "answer_log"])
+@pytest.mark.few(2)
 def test_an_answer_comes_in_time_when_a_table_is_locked(
     docs: Collection, dsn: str, table: str, connection: psycopg.Connection[Any]
 ) -> None:

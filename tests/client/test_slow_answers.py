@@ -49,6 +49,7 @@ async def read(docs: AsyncCollection, llm: Any) -> list[Event]:
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["streams", "answers"])
+@pytest.mark.few(1)
 def test_a_search_ends_while_more_answers_wait_than_there_are_threads(
     opened: Callable[[], Any], door: Door, streams: bool
 ) -> None:

@@ -206,6 +206,7 @@ def check_tree(tracer: Tracer, root: str, calls: int, embedded: int) -> None:
     ],
 )
 @pytest.mark.parametrize("strategy", BUILT_IN)
+@pytest.mark.few(6)
 def test_the_spans_of_every_strategy_are_one_tree(
     docs: Collection, counted: CountingEmbedder, strategy: str, streams: bool, timeout: int | None
 ) -> None:

@@ -299,6 +299,7 @@ def test_what_dropping_pgvector_took_away_is_told_before_and_after_an_upgrade(fi
         ),
     ],
 )
+@pytest.mark.few(5)
 def test_damaged_tables_are_found(filled: str, damage: str, problem: str) -> None:
     assert schema.check(filled) == []
     run(filled, damage)

@@ -86,6 +86,7 @@ def refuse(*given: Any) -> Any:
 
 
 @pytest.mark.parametrize("down", ["embedder", "reranker", "helper", "model"])
+@pytest.mark.few(2)
 def test_what_a_provider_left_out_is_a_question_that_failed(
     rag: Rag, docs: Collection, down: str
 ) -> None:
@@ -116,6 +117,7 @@ def test_what_a_provider_left_out_is_a_question_that_failed(
 
 @pytest.mark.parametrize("kind", ["search", "ask"])
 @pytest.mark.parametrize("reply", ["no JSON", "cut", "blocked"])
+@pytest.mark.few(3)
 def test_what_a_helper_answered_that_is_of_no_use_is_measured(
     docs: Collection, kind: Any, reply: str
 ) -> None:

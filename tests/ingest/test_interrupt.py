@@ -86,6 +86,7 @@ def wait_until_held(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.few(1)
 def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
     add: Callable[[float], "subprocess.Popen[str]"],
     connection: Connection,

@@ -28,6 +28,7 @@ CODE = '''class Door:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.few(3)
 def test_every_chunking_method_makes_a_text_searchable(rag: Rag, method: str) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"method": method})
     page = {

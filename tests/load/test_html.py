@@ -331,6 +331,7 @@ def test_a_table_of_one_row_of_links_is_a_menu() -> None:
         *("<td>", "<b>", "<dl><dt>"),
     ),
 )
+@pytest.mark.few(1)
 def test_thousands_of_one_unclosed_element_lose_no_word(piece: str) -> None:
     _, text = html_to_markdown(f"<p>first</p>{piece * (8_000 // len(piece))}last")
     assert text.startswith("first")

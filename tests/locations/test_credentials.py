@@ -230,6 +230,7 @@ MARK = "hunter2ofthepage"
 
 @pytest.mark.parametrize("token", TOKENS)
 @pytest.mark.one_database
+@pytest.mark.few(3)
 def test_an_address_with_a_credential_is_refused_before_it_is_kept(
     dsn: str, tmp_path: Path, said: io.StringIO, token: str
 ) -> None:

@@ -123,6 +123,7 @@ def test_the_encoding_of_the_environment(
     assert live(dsn, tmp_path) > COMPARED
 
 
+@pytest.mark.minutes
 def test_behind_a_transaction_pooler(
     new_database: NewDatabase, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

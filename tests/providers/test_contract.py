@@ -430,6 +430,7 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(case: Case) -> 
 
 @ways
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+@pytest.mark.few(14)
 def test_a_key_never_shows_even_when_the_provider_repeats_it(
     case: Case, llm: LLM, status: int, way: Callable[[LLM], Completion]
 ) -> None:

@@ -95,6 +95,7 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it(e5: E5) -> None:
         ("备份保留多久?", (8, 9), 0),
     ],
 )
+@pytest.mark.few(2)
 def test_the_passage_that_answers_is_nearest(
     e5: E5, question: str, passages: tuple[int, ...], nearest: int
 ) -> None:

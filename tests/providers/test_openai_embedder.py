@@ -121,6 +121,7 @@ UNUSABLE = [
 
 @pytest.mark.parametrize("media_type", ["application/json", "text/html"])
 @pytest.mark.parametrize("body", UNUSABLE)
+@pytest.mark.few(14)
 def test_a_reply_that_is_no_vector_for_each_text_is_unusable(
     fake: FakeOpenAI, body: str, media_type: str
 ) -> None:

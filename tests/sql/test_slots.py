@@ -60,6 +60,7 @@ def test_a_feed_that_is_replaced_for_ever_uses_the_same_slots(churn: Connection)
 
 
 @pytest.mark.parametrize("free", [0, 100, 5_000])
+@pytest.mark.few(1)
 def test_slots_that_were_used_up_are_used_again(churn: Connection, free: int) -> None:
     put(churn, 0)
     churn.execute("CALL rag.maintain()")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import httpx2
@@ -28,12 +28,20 @@ BASE = "http://127.0.0.1:8000"
 
 def app_over(rag: Rag, **options: Any) -> FastAPI:
     """Make a service over the database of a client, with its settings."""
-    return make_app(
+    app = make_app(
         ServiceOptions(**options),
         lambda: AsyncRag(
             rag.dsn, settings=rag.settings, embedders={"hash": lambda name: HashEmbedder()}
         ),
     )
+    app.openapi_schema = described()
+    return app
+
+
+@cache
+def described() -> dict[str, Any]:
+    """The OpenAPI of any service; its first request makes it, which takes longer than the rest."""
+    return make_app(ServiceOptions()).openapi()
 
 
 def with_service(

@@ -211,6 +211,7 @@ def ask(docs: Collection, question: Mapping[str, Any]) -> tuple[Answer, Scripted
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=[q["question"] for q in QUESTIONS])
+@pytest.mark.few(20)
 def test_a_question_is_answered_as_plain_sql_does(
     archive: Archive, question: Mapping[str, Any]
 ) -> None:

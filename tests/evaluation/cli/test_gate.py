@@ -117,6 +117,7 @@ def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
 
 
 @pytest.mark.parametrize("failing", ["all", "most", "some"])
+@pytest.mark.few(2)
 def test_a_gate_of_answers_is_red_while_the_model_is_down(
     rag: Rag, docs: Collection, cli: Cli, failing: str
 ) -> None:

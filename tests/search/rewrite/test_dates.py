@@ -221,6 +221,7 @@ def test_calendar_units_touch_and_hold_today(day: date, count: int) -> None:
     ("one", "other"),
     [("2021", "2023"), ("2023", "2021"), ("March 2021", "June 2023"), ("Q1 2023", "Q3 2023")],
 )
+@pytest.mark.few(48)
 def test_a_time_excludes_none_that_stands_beside_it(
     before: str, joint: str, one: str, other: str
 ) -> None:

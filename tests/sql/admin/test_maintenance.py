@@ -51,6 +51,7 @@ def break_merges(connection: Connection, collection: str) -> None:
 
 
 @pytest.mark.parametrize("run", [*RUN, "worker"])
+@pytest.mark.few(1)
 def test_a_collection_that_cannot_be_merged_is_told_and_the_others_are(
     connection: Connection, database: Database, run: str
 ) -> None:

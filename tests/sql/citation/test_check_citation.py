@@ -596,6 +596,7 @@ def test_thousands_of_marks_on_a_letter_take_linear_time(connection: Connection)
         "5 h ",
     ],
 )
+@pytest.mark.few(4)
 def test_a_long_text_of_one_piece_takes_linear_time(connection: Connection, piece: str) -> None:
     half = piece * (50_000 // len(piece))
     source = f"{half} The office opens at nine. {half}"

@@ -131,6 +131,7 @@ def left(connection: Connection) -> list[str]:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.few(4)
 def test_an_older_snapshot_writes_nothing_back(
     docs: Connection,
     other: Connection,
@@ -150,6 +151,7 @@ def test_an_older_snapshot_writes_nothing_back(
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.few(4)
 def test_without_an_erasure_every_level_writes(
     docs: Connection,
     other: Connection,

@@ -50,6 +50,7 @@ def value(connection: Connection, call: str, *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("wanted", FILTERS, ids=json.dumps)
+@pytest.mark.few(3)
 def test_what_passes_is_deleted_with_its_chunks_and_vectors(
     connection: Connection, rows: Rows, wanted: dict[str, Any]
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_document_that_stops_passing_before_it_is_locked_stays(
 
 
 @pytest.mark.parametrize("wanted", [*FILTERS, {}], ids=json.dumps)
+@pytest.mark.few(3)
 def test_metadata_is_merged_without_the_text(
     connection: Connection, rows: Rows, wanted: dict[str, Any]
 ) -> None:

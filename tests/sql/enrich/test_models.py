@@ -346,6 +346,7 @@ MODEL = ScriptedLLM(
 
 @pytest.mark.parametrize("kind", ["enrich", "extract", "context"])
 @pytest.mark.parametrize("step", ["taken", "written", "stored"])
+@pytest.mark.few(3)
 def test_a_worker_that_dies_loses_nothing_and_doubles_nothing(
     rag: Rag, connection: Connection, kind: str, step: str
 ) -> None:
@@ -379,6 +380,7 @@ def test_a_worker_that_dies_loses_nothing_and_doubles_nothing(
 
 @pytest.mark.parametrize("kind", ["enrich", "extract", "context"])
 @pytest.mark.parametrize("change", ["text", "settings"])
+@pytest.mark.few(3)
 def test_a_stale_result_is_never_stored(
     rag: Rag, connection: Connection, kind: str, change: str
 ) -> None:

@@ -192,6 +192,7 @@ def test_a_hostile_rule_fails_its_document_alone_and_runs_once_for_each_attempt(
         ({"field": "a", "pattern": "x", "flags": "i"}, "unknown key 'flags'"),
     ],
 )
+@pytest.mark.few(6)
 def test_a_wrong_rule_is_named(rag: Rag, rule: Any, message: str) -> None:
     docs = small(rag)
     with pytest.raises(InvalidInput, match=message) as caught:

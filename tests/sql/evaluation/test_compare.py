@@ -52,6 +52,7 @@ def test_what_rounding_leaves_of_a_loss_that_is_allowed_is_none(
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.02, 0.05])
+@pytest.mark.few(1)
 def test_many_differences_are_tested_by_random_signs(connection: Connection, shift: float) -> None:
     generator = np.random.default_rng(7)
     values = np.round(generator.normal(shift, 0.3, 300), 4)
@@ -106,6 +107,7 @@ def test_the_interval_of_many_is_near_that_of_the_bootstrap(connection: Connecti
 
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "none"])
+@pytest.mark.few(1)
 def test_an_interval_never_contradicts_its_p_value(connection: Connection, correction: str) -> None:
     connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
     chance = random.Random(11)

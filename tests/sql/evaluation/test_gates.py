@@ -75,6 +75,7 @@ def test_a_planted_loss_of_three_points_is_caught(connection: Connection) -> Non
 
 
 @pytest.mark.longer
+@pytest.mark.minutes
 def test_equal_settings_rarely_fail(connection: Connection) -> None:
     generator = np.random.default_rng(11)
     failed = 0

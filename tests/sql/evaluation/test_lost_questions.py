@@ -116,6 +116,7 @@ def run(
 
 
 @pytest.mark.parametrize("kinds", [("search", "search"), ("ask", "ask"), ("search", "ask")])
+@pytest.mark.few(1)
 def test_every_pair_of_states_counts_as_its_definition_says(
     connection: Connection, chunks: list[int], kinds: tuple[str, str]
 ) -> None:
@@ -161,6 +162,7 @@ def test_every_pair_of_states_counts_as_its_definition_says(
 
 @pytest.mark.parametrize("kind", ["search", "ask"])
 @pytest.mark.parametrize("state", ["failed", "failed late"])
+@pytest.mark.few(2)
 def test_a_gate_fails_where_the_questions_failed(
     connection: Connection, chunks: list[int], kind: str, state: str
 ) -> None:
@@ -179,6 +181,7 @@ def test_a_gate_fails_where_the_questions_failed(
 
 @pytest.mark.parametrize("kind", ["search", "ask"])
 @pytest.mark.parametrize("failed", [1, 5])
+@pytest.mark.few(2)
 def test_no_gate_passes_while_questions_failed(
     connection: Connection, chunks: list[int], kind: str, failed: int
 ) -> None:

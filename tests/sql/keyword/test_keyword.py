@@ -114,6 +114,7 @@ def test_a_word_said_twice_counts_twice(connection: Connection) -> None:
     ids=lambda q: q[:12],
 )  # fmt: skip
 @pytest.mark.parametrize("match", ["any", "all", "phrase", "web"])
+@pytest.mark.few(12)
 def test_odd_queries_end_well(connection: Connection, query: str, match: str) -> None:
     put(connection, hit="red fish w1 w2 w3")
     assert set(found(connection, query, match)) <= {"hit"}

@@ -55,6 +55,7 @@ def differences(connection: Connection, name: str, query: str) -> list[object]:
 
 
 @pytest.mark.parametrize("filler", [1, 4])
+@pytest.mark.few(1)
 def test_ties_are_by_chunk_id_from_fresh_to_sealed(small_blocks: Connection, filler: int) -> None:
     name = f"c{filler}"
     key = small_blocks.execute(

@@ -29,6 +29,7 @@ def one_edit_away(word: str) -> set[str]:
 
 @pytest.mark.one_database
 @pytest.mark.parametrize("own", ["content", "title", "metadata", "language"])
+@pytest.mark.few(2)
 def test_a_key_one_error_away_looks_like_its_own(
     connection: psycopg.Connection[Any], own: str
 ) -> None:

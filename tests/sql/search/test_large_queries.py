@@ -47,6 +47,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+@pytest.mark.few(4)
 def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) -> None:
     for match in ("any", "all", "phrase", "web"):
         filled.execute(
@@ -85,6 +86,7 @@ def test_of_very_many_words_the_first_are_looked_up(filled: Connection) -> None:
     ],
     ids=["ranges", "or", "nested", "fields", "lists", "empty objects", "not"],
 )
+@pytest.mark.few(3)
 def test_a_filter_of_too_many_parts_is_refused(
     filled: Connection, metadata_filter: dict[str, Any]
 ) -> None:

@@ -69,6 +69,7 @@ ONE_LIST = [
 
 
 @pytest.mark.parametrize("call", ONE_LIST)
+@pytest.mark.few(3)
 def test_pages_are_cut_from_the_list_that_is_found_at_once(filled: Connection, call: str) -> None:
     whole = page(filled, call, 300, 0)
     for limit, offset in ((1, 0), (10, 0), (10, 10), (7, 93), (100, 100), (60, 240)):
@@ -89,6 +90,7 @@ GROWING = [
 
 
 @pytest.mark.parametrize("call", GROWING)
+@pytest.mark.few(3)
 def test_pages_share_no_chunk_and_leave_none_out(filled: Connection, call: str) -> None:
     seen: list[int] = []
     for offset in range(0, 480, 40):

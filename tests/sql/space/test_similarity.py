@@ -128,6 +128,7 @@ def test_vectors_that_are_all_alike_or_zero_stop_nothing(connection: Connection)
 
 @pytest.mark.parametrize("fusion", ["auto", "weighted"])
 @pytest.mark.parametrize("share", [0.5, 0.8])
+@pytest.mark.few(1)
 def test_cosines_that_are_squeezed_and_shifted_give_the_same_ranking(
     connection: Connection, fusion: str, share: float
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from rota import LONG
 from tenancy import as_role, make_tenants, role, tenants_of
 
 from rag_pg.db import name_of, schema
@@ -97,6 +98,8 @@ MIS_SET = {
     "who may create in the schema": (
         f"GRANT CREATE ON SCHEMA rag TO {TENANT}", "may create in schema rag", ""),
 }  # fmt: skip
+# It reads rag.check_tenants: of a role, a table, a door, a function and a view in `make test`.
+CHECKED = [*MIS_SET][::7]
 
 
 def fill(connection: Connection) -> None:
@@ -126,6 +129,7 @@ def failures(connection: Connection) -> list[str]:
     ]
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", MIS_SET)
 def test_a_mis_set_database_is_refused(
     dsn: str, connection: Connection, door: str, name: str
@@ -136,8 +140,9 @@ def test_a_mis_set_database_is_refused(
         connection.execute(mistake.replace("{door}", door).encode())
         found = failures(connection)
         assert any(expected in detail for detail in found), found
-        checked = schema.check(dsn)
-        assert any(expected in problem for problem in checked), checked
+        if LONG or name in CHECKED:
+            checked = schema.check(dsn)
+            assert any(expected in problem for problem in checked), checked
         with psycopg.connect(dsn) as granting:
             try:
                 granting.execute("SELECT rag.grant_tenant(%s, 'b')", [role("b")])

@@ -186,6 +186,7 @@ def edit_one_document(collection: Collection, connection: Connection) -> None:
         pytest.param("binary", edit_one_document, marks=pytest.mark.minutes),
     ],
 )
+@pytest.mark.few(2)
 def test_dead_vectors_take_nobodys_place(
     collection: Collection,
     connection: Connection,
