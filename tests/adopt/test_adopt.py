@@ -300,6 +300,7 @@ def test_other_documents_of_the_collection_are_said_to_be_neighbours(
         ({"source_dsn": "host=/nowhere password=secret"}, DatabaseUnavailable, "host=/nowhere"),
     ],
 )
+@pytest.mark.few(8)
 def test_what_cannot_be_adopted_is_an_error_and_leaves_nothing(
     rag: Rag,
     connection: Connection,

@@ -167,6 +167,7 @@ def test_keys_are_as_many_as_they_seem_to_be_and_none_is_in_the_texts() -> None:
 
 
 @pytest.mark.parametrize("piece", [" ", "\n", "- ", "[", "[b", "`", "_", "(a)"])
+@pytest.mark.few(3)
 def test_a_model_that_loses_its_way_is_read_to_its_end(piece: str) -> None:
     text = CitedText(["2bcdf3"])
     text.feed("First [2bcdf3]." + piece * (50_000 // len(piece)))

@@ -116,6 +116,7 @@ def test_a_function_of_a_module_is_a_strategy(
         (("--llm", "extractive", "--strategy", "verify"), "needs a language model"),
     ],
 )
+@pytest.mark.few(3)
 def test_a_mistake_ends_in_one_line(ask: Ask, arguments: tuple[str, ...], message: str) -> None:
     done = ask("ask", QUESTION, *arguments)
     assert done.returncode == 2 and done.stdout == ""

@@ -160,6 +160,7 @@ def test_jobs_are_explained_and_retried_by_filter(cli: Run, handbook: Path, dsn:
     assert (status["pending"], status["eta"]) == (2, None)
 
 
+@pytest.mark.minutes
 def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str) -> None:
     assert cli("add", "handbook", "--no-wait").returncode == 0
     watching = subprocess.Popen(

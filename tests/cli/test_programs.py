@@ -25,6 +25,7 @@ def run(dsn: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.minutes
 def test_psql_runs_what_is_passed_on(dsn: str) -> None:
     done = run(dsn, "psql", "-At", "-c", "SELECT count(*) > 20 FROM rag.doctor()")
     assert (done.returncode, done.stdout) == (0, "t\n"), done.stderr

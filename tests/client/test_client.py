@@ -423,6 +423,7 @@ def test_no_transaction_is_open_while_the_embedder_works(
     assert set(seen) == {0}
 
 
+@pytest.mark.minutes
 def test_many_threads_share_one_client(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(FISH, BIRD)

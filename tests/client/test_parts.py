@@ -102,6 +102,7 @@ def test_vector_searches_and_filters_find_what_one_collection_finds(
             assert within[0] == within[1]
 
 
+@pytest.mark.minutes
 def test_hybrid_hits_are_nearly_those_of_one_collection_and_not_those_by_the_parts_scores(
     whole: tuple[Collection, Collection],
 ) -> None:
@@ -136,6 +137,7 @@ def test_scores_are_of_the_fusion_over_all_parts(whole: tuple[Collection, Collec
         assert len(set(ranks)) == len(ranks)
 
 
+@pytest.mark.minutes
 def test_boosts_copies_and_documents_are_those_of_the_whole(
     whole: tuple[Collection, Collection],
 ) -> None:
@@ -209,6 +211,7 @@ def test_a_document_stays_in_its_part_when_there_are_more_of_them(
         assert docs.add(iter(changed)).unchanged == 120
 
 
+@pytest.mark.minutes
 def test_an_answer_quotes_what_several_parts_have(dsns: list[str], tmp_path: Path) -> None:
     with open_rag(dsns[:2], tmp_path) as rag:
         docs = rag.collection("docs", model="hash:32")

@@ -221,6 +221,7 @@ def test_a_tenant_is_chosen_by_the_token_and_sees_its_own_alone(
     assert rpc(gate, "list_collections", {}, role=READER)[1] == []
 
 
+@pytest.mark.minutes
 def test_an_upgrade_renews_it_and_its_grants(web: tuple[str, Connection]) -> None:
     dsn, gate = web
     with psycopg.connect(dsn, autocommit=True) as owner:

@@ -130,6 +130,7 @@ def test_a_restored_database_checks_clean(
     used(dsn)
 
 
+@pytest.mark.minutes
 def test_schema_rag_alone_restored_checks_clean(
     filled: str, new_database: NewDatabase, program: Program, tmp_path: Path
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_copy_of_the_schema_alone_is_made_usable_by_an_upgrade(
     used(dsn)
 
 
+@pytest.mark.minutes
 def test_a_copy_of_the_tables_alone_is_upgraded(new_database: NewDatabase) -> None:
     dsn = new_database()
     with transaction(dsn, "rag") as connection:
@@ -209,6 +211,7 @@ def test_tables_of_no_version_are_refused(dsn: str) -> None:
     assert run(dsn, "SELECT count(*) FROM rag.installed")[0][0] > 100
 
 
+@pytest.mark.minutes
 def test_a_restore_over_the_installation_itself_is_told_in_one_line(
     filled: str, program: Program, tmp_path: Path
 ) -> None:

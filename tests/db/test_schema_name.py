@@ -151,6 +151,7 @@ def test_a_name_that_cannot_be_one_is_refused(dsn: str, name: str) -> None:
         schema.upgrade(dsn, name)
 
 
+@pytest.mark.minutes
 def test_the_command_line_and_the_environment_name_it(
     new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

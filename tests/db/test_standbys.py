@@ -73,6 +73,7 @@ def uris(hits: Hits) -> set[str]:
     return {hit.uri for hit in hits}
 
 
+@pytest.mark.minutes
 def test_what_others_write_is_read_when_the_standby_has_it(
     servers: tuple[str, str], tmp_path: Path
 ) -> None:

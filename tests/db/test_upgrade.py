@@ -78,6 +78,7 @@ def test_opening_an_installed_database_changes_nothing_in_it(
         before = run(dsn, functions)
 
 
+@pytest.mark.minutes
 def test_four_installs_at_once_all_succeed(new_database: Callable[..., str]) -> None:
     dsn = new_database()
     errors: list[BaseException] = []

@@ -107,6 +107,7 @@ def test_an_undecodable_byte_costs_its_line_alone(rag: Rag, tmp_path: Path) -> N
          "$in of field 'n' takes a list"),
     ],
 )  # fmt: skip
+@pytest.mark.few(4)
 def test_a_bad_question_is_named_and_the_others_are_stored(
     rag: Rag, entry: Any, reason: str
 ) -> None:

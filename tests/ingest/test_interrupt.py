@@ -151,6 +151,7 @@ def test_an_add_that_was_killed_twice_is_done_by_the_third(
     assert {d.state for d in rag.collection("docs").list()} == {"ready"}
 
 
+@pytest.mark.minutes
 def test_an_interrupted_round_hands_back_what_it_holds(
     rag: Rag, embedder: HashEmbedder, connection: Connection
 ) -> None:

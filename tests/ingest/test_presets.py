@@ -6,6 +6,7 @@ from rag_pg import CollectionMismatch, InvalidInput, Rag
 
 
 @pytest.mark.parametrize("preset", ["documentation", "code", "conversations", "papers"])
+@pytest.mark.few(1)
 def test_a_preset_makes_a_collection_that_opens_again(rag: Rag, preset: str) -> None:
     made = rag.collection("docs", model="hash:32", preset=preset)
     assert rag.collection("docs", preset=preset).info == made.info

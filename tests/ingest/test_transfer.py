@@ -248,6 +248,7 @@ def test_a_half_is_not_found_by_its_name_and_of_one_export(
     rag.import_collection(small, "copy")
 
 
+@pytest.mark.minutes
 def test_writers_of_the_source_and_the_copy_never_take_an_id_twice(
     rag: Rag, connection: psycopg.Connection[Any], small: Path
 ) -> None:

@@ -169,6 +169,7 @@ def test_front_matter_becomes_metadata(tmp_path: Path) -> None:
         "text\n---\na: b\n---\n",
     ],
 )
+@pytest.mark.few(5)
 def test_what_is_no_front_matter_stays_in_the_text(text: str) -> None:
     front = split_front_matter(text)
     assert (front.body, front.title, front.metadata) == (text, "", {})

@@ -147,6 +147,7 @@ def test_nothing_of_a_repository_is_run(
         "git+https://example.com/x\n.git",
     ],
 )
+@pytest.mark.few(9)
 def test_what_is_no_plain_repository_is_refused(docs: Collection, location: str) -> None:
     with pytest.raises((InvalidInput, LocationUnavailable)) as caught:
         docs.sync(location)

@@ -126,6 +126,7 @@ def test_django_calls_the_functions_in_its_transaction(
 # --- pg_dump -------------------------------------------------------------------------------------
 
 
+@pytest.mark.minutes
 def test_a_dump_of_the_application_holds_nothing_of_rag(
     application: str, tmp_path: Path, new_database: Callable[..., str]
 ) -> None:

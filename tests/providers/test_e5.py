@@ -136,6 +136,7 @@ def test_tokens_equal_those_of_the_library(data: DataFile, tokenizer: Unigram) -
         assert tokenizer.encode(text) == library.encode(text).ids, text[:80]
 
 
+@pytest.mark.minutes
 def test_what_begins_and_ends_texts_stands_in_none(data: DataFile, tokenizer: Unigram) -> None:
     ids = tokenizer.encode("<s> </s> <pad> <unk> <mask> written out")
     assert (ids[0], ids[-1]) == (data.bos, data.eos)
@@ -156,6 +157,7 @@ def test_text_that_is_not_unicode_is_refused(e5: E5) -> None:
         e5.embed_documents(["fine", "\udc80"])
 
 
+@pytest.mark.minutes
 def test_weights_are_repacked_once_and_then_not_needed(
     cache_dir: Path, e5: E5, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_missing_weights_say_how_to_get_them(
         E5(cache_dir=tmp_path, weights=tmp_path / "none").embed_query("x")
 
 
+@pytest.mark.minutes
 def test_nothing_of_the_package_is_executed(cache_dir: Path) -> None:
     import sys
 

@@ -292,6 +292,7 @@ def test_given_folder_without_the_files_is_not_replaced_by_another_source(tmp_pa
         MiniLM(cache_dir=tmp_path, weights=tmp_path).embed_query("x")
 
 
+@pytest.mark.minutes
 def test_hub_cache_is_used_without_torch_or_network(tmp_path: Path) -> None:
     repository = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2"
     snapshot = repository / "snapshots" / ("c" * 40)
@@ -672,6 +673,7 @@ def test_a_cross_encoder_cuts_what_is_too_long(cross_encoder: Reranker) -> None:
 @pytest.mark.libraries
 @pytest.mark.usefixtures("others_warnings")
 @pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.few(1)
 def test_a_cross_encoder_as_onnx_gives_the_same_scores(
     tmp_path: Path, quantised: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,6 +95,7 @@ def test_no_texts_make_no_request(embedder: GeminiEmbedder, fake_gemini: FakeGem
     assert fake_gemini.requests == []
 
 
+@pytest.mark.few(1)
 def test_250_texts_go_in_three_batches_and_come_back_in_order(
     embedder: GeminiEmbedder, fake_gemini: FakeGemini
 ) -> None:

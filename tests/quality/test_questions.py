@@ -103,6 +103,7 @@ def test_facts_stand_on_their_pages() -> None:
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.minutes
 def test_facts_are_in_what_is_stored_of_their_pages(corpus: str) -> None:
     read = {path: stored_text(path) for path in corpus_files(corpus)}
     wrong = {}

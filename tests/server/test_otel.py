@@ -75,6 +75,7 @@ def use(rag: Rag) -> None:
         docs.search(SECRET, filter={"a": {"$regex": 1}})
 
 
+@pytest.mark.minutes
 def test_spans_and_metrics_are_those_of_the_conventions(rag: Rag) -> None:
     with collected(OTEL_SERVICE_NAME="mine") as receiver:
         use(rag)

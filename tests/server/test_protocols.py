@@ -31,6 +31,7 @@ def uris(records: list[dict[str, Any]]) -> set[str]:
     return {one["metadata"]["path"] for one in records}
 
 
+@pytest.mark.minutes
 def test_dify_retrieves_with_each_of_its_operators(filled: Rag) -> None:
     cases: dict[str, tuple[str, Any, int]] = {
         "contains": ("kind", "IR", 15),

@@ -262,6 +262,7 @@ class Held(FakeOpenAI):
         return super().route(request)
 
 
+@pytest.mark.minutes
 def test_an_answer_that_was_accepted_is_finished_while_the_service_stops(notes: Rag) -> None:
     with Held() as held:
         held.answers.append("The valve opens at three bar [1].")

@@ -242,6 +242,7 @@ def test_what_rest_hands_on_raw_is_not_read() -> None:
 
 @pytest.mark.parametrize("line", ["a  b", "a | b", "a\tb", "A b c.", "= =", "1  a", "a" * 90,
                                   "::", "<!---->", ".. raw:: html"])  # fmt: skip
+@pytest.mark.few(4)
 def test_many_lines_of_a_kind_take_linear_time(line: str) -> None:
     document = f"{line}\n" * (100_000 // len(line))
     assert sum(map(len, texts(document))) <= len(document)

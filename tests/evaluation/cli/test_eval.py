@@ -212,6 +212,7 @@ def test_judgements_that_describe_the_documents_no_longer_are_listed(cli: Cli, r
         (("report", "7"), 1, "no evaluation run 7"),
     ],
 )
+@pytest.mark.few(5)
 def test_a_mistake_is_one_line(
     cli: Cli, arguments: tuple[str, ...], code: int, message: str
 ) -> None:

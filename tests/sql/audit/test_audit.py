@@ -309,6 +309,7 @@ def record_run(
 FAILURES = ["retrieval miss", "context dilution", "lost in the middle", "unsupported answer"]
 
 
+@pytest.mark.minutes
 def test_failures_are_told_in_their_order_with_what_they_should_move(
     connection: Connection,
 ) -> None:
@@ -327,6 +328,7 @@ def test_failures_are_told_in_their_order_with_what_they_should_move(
     assert found["unsupported answer"][2]["statements"] == 64
 
 
+@pytest.mark.minutes
 def test_good_runs_and_changed_documents_are_told_apart(connection: Connection) -> None:
     connection.execute("SELECT rag.put_eval_set('faq')")
     record_run(connection, "ask", [1, 5] * 12, right=[True] * 24)

@@ -88,6 +88,7 @@ def version(connection: Connection, collection: str = "c") -> int:
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.few(9)
 def test_every_change_gives_another_version(filled: Connection, change: str) -> None:
     before, other = version(filled), version(filled, "other")
     filled.execute(CHANGES[change].replace("{vector}", "public").encode())

@@ -80,6 +80,7 @@ def test_metadata_that_all_chunks_share_is_the_documents(
     assert dict(found) == {"two": {"year": 1}, "one": {"year": 2, "part": 1}, "none": {}}
 
 
+@pytest.mark.minutes
 def test_an_index_gets_the_memory_it_needs_within_bounds(
     connection: Connection, database: Database
 ) -> None:

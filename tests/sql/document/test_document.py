@@ -307,6 +307,7 @@ def test_bulk_loading_groups_by_uri_and_keeps_the_order(
     assert connection.execute("SELECT array_agg(chunk_id) FROM rag.chunks").fetchone() == ids
 
 
+@pytest.mark.minutes
 def test_a_bulk_load_in_several_pieces_merges_its_keywords(
     database: Database, connection: Connection
 ) -> None:

@@ -86,6 +86,7 @@ def test_who_may_not_see_a_document_sees_no_file_of_it(
 
 
 @pytest.mark.parametrize("size", [0, 100_000_001])
+@pytest.mark.few(1)
 def test_a_file_has_a_size_that_can_be_kept(
     rag: Rag, zoo: Path, connection: Connection, size: int
 ) -> None:

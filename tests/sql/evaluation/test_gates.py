@@ -56,6 +56,7 @@ def regression(
     return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
 
 
+@pytest.mark.minutes
 def test_a_planted_loss_of_three_points_is_caught(connection: Connection) -> None:
     generator = np.random.default_rng(5)
     before = generator.choice([1, 1, 1, 2, 3, 30], 300)

@@ -377,6 +377,7 @@ anaesthetise anesthetize|mould mold|grey gray|tyres tires|manoeuvre maneuver|art
 
 @pytest.mark.longer
 @pytest.mark.parametrize("language", ["english", "rag.auto"])
+@pytest.mark.few(1)
 def test_british_and_american_spelling_meet_at_full_weight(
     connection: Connection, language: str
 ) -> None:

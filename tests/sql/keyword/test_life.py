@@ -222,6 +222,7 @@ def test_every_step_of_a_collections_life_agrees_with_the_oracle(tiny: Connectio
     third=st.sampled_from([None, 0]),
     merge=st.booleans(),
 )
+@pytest.mark.minutes
 def test_several_blocks_agree_with_the_oracle(
     tiny: Connection, texts: list[str], query: str, limit: int, third: int | None, merge: bool
 ) -> None:

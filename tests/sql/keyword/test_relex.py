@@ -343,6 +343,7 @@ def test_it_begins_when_those_have_ended_who_write_by_the_lexer_before(tiny: str
         mail.must_equal_one_built_anew()
 
 
+@pytest.mark.minutes
 def test_a_lexer_that_changes_once_more_begins_anew(tiny: str) -> None:
     with connected(tiny) as db:
         mail = Collection(db)

@@ -52,6 +52,7 @@ def found(docs: Collection, query: str, **options: Any) -> list[str]:
     return [hit.uri for hit in docs.search(query, limit=5, **options)]
 
 
+@pytest.mark.minutes
 def test_the_same_setting_changes_nothing(docs: Collection) -> None:
     replayed = docs.evaluation.replay()
     assert (len(replayed.queries), replayed.unchanged, replayed.overlap) == (8, 8, 1.0)

@@ -81,6 +81,7 @@ def test_an_explanation_of_nothing_has_no_hits(connection: Connection) -> None:
         ("b", ", result_limit => 1", ["result"], "the last hit has"),
     ],
 )
+@pytest.mark.few(3)
 def test_why_not_names_the_step_that_a_chunk_fails(
     connection: Connection, uri: str, options: str, failed: list[str], said: str
 ) -> None:

@@ -59,6 +59,7 @@ def cosine(vector: list[float]) -> float:
 
 
 @pytest.mark.parametrize("candidate_limit", [2, 40])
+@pytest.mark.few(2)
 def test_weighted_scores_are_cosine_and_keyword_share(
     connection: Connection, filled: str, candidate_limit: int
 ) -> None:

@@ -219,6 +219,7 @@ def test_a_uri_template_a_language_and_a_separator(connection: Connection) -> No
         ({"uri": "a"}, "does not name every key column"),
     ],
 )
+@pytest.mark.few(4)
 def test_what_does_not_fit_is_refused(
     connection: Connection, options: dict[str, Any], message: str
 ) -> None:

@@ -151,6 +151,7 @@ def test_cosines_that_are_squeezed_and_shifted_give_the_same_ranking(
 
 
 @pytest.mark.parametrize("distance", ["cosine", "l2", "ip"])
+@pytest.mark.few(1)
 def test_a_search_equals_the_formula(connection: Connection, distance: str) -> None:
     vectors = made(50)
     texts = fill(connection, "c", vectors)

@@ -255,6 +255,7 @@ def test_without_shared_memory_an_index_is_made_by_one_process_beside_writers(
 
 
 @pytest.mark.parametrize("before", ["missing", "invalid"])
+@pytest.mark.few(1)
 def test_activating_makes_an_index_that_no_worker_has_made(
     rag: Rag, docs: Collection, connection: Connection, before: str
 ) -> None:
@@ -403,6 +404,7 @@ def test_wrong_arguments_are_refused(connection: Connection, docs: Collection) -
         {"relevant": True},
     ],
 )
+@pytest.mark.few(6)
 def test_queries_that_cannot_be_compared_are_refused(
     connection: Connection, asked: dict[str, Any]
 ) -> None:

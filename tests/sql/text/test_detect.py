@@ -113,6 +113,7 @@ def test_one_document_of_any_collection_may_be_detected(connection: Connection) 
         ("the_flat of the keys in C++", {"of", "the", "in"}),
     ],
 )
+@pytest.mark.few(2)
 def test_scores_are_exact_in_several_languages_without_the_questions_function_words(
     mixed: Connection, query: str, dropped: set[str]
 ) -> None:

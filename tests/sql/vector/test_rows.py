@@ -210,6 +210,7 @@ def test_dead_vectors_take_nobodys_place(
 
 
 @pytest.mark.parametrize("kind", ["hnsw", "binary"])
+@pytest.mark.few(1)
 def test_a_snapshot_finds_what_it_sees_beside_later_vectors(
     collection: Collection, connection: Connection, kind: str
 ) -> None:
@@ -289,6 +290,7 @@ def test_vectors_of_length_0_come_last_and_have_no_distance(
         "search('z', 'zero', '[1, 0]', diversity => 0.5)",
     ],
 )
+@pytest.mark.few(3)
 def test_no_number_of_a_hit_is_nan(connection: Connection, search: str) -> None:
     connection.execute("SELECT rag.create_collection('z', 'none', 2)")
     connection.execute(
@@ -325,6 +327,7 @@ def test_a_vector_of_length_0_is_like_no_other_when_hits_are_diversified(
 
 
 @pytest.mark.parametrize("copies", [30, 900])
+@pytest.mark.few(1)
 def test_equal_distances_are_ordered_by_chunk_id_by_index_too(
     database: Database, connection: Connection, copies: int
 ) -> None:

@@ -168,6 +168,7 @@ def test_only_who_may_write_the_list_exposes_and_only_what_it_may_read(
         ),
     ],
 )
+@pytest.mark.few(3)
 def test_a_view_that_was_altered_is_refused_until_it_is_exposed_again(
     orders: Connection, statement: str, problem: str
 ) -> None:
