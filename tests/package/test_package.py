@@ -18,6 +18,12 @@ PACKAGE = Path(rag_pg.__file__).parent
 SHOWN = ("adopt/table.py", "cli/demo.py", "evaluation/advice.py")
 
 
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """The files of the package, each read once."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+
+
 def test_every_public_name_is_there_and_every_error_is_public() -> None:
     for name in rag_pg.__all__:
         assert getattr(rag_pg, name) is not None
@@ -34,7 +40,7 @@ def test_a_client_loads_nothing_that_answers_before_there_is_a_question() -> Non
     assert done.stdout.decode().split() == ["rag_pg.answer.options"]
 
 
-def test_other_packages_import_only_what_a_package_exports() -> None:
+def test_other_packages_import_only_what_a_package_exports(trees: dict[Path, ast.Module]) -> None:
     """`from rag_pg.db import Database`, not from rag_pg.db.database; imports for types count."""
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     doors = {
@@ -43,9 +49,9 @@ def test_other_packages_import_only_what_a_package_exports() -> None:
         for path in PACKAGE.glob(f"{annexe}/*/__init__.py")
     }
     wrong = []
-    for path in PACKAGE.rglob("*.py"):
+    for path, tree in trees.items():
         own = path.relative_to(PACKAGE).parts[0]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             modules += [a.name for a in node.names] if isinstance(node, ast.Import) else []
             for module in modules:
@@ -90,12 +96,12 @@ def test_settings_come_from_the_environment_and_unknown_ones_are_refused() -> No
         Settings.from_environment({"RAG_PG_MAX_FILE_BYTES": "-3"})
 
 
-def test_every_connection_is_opened_in_one_way() -> None:
+def test_every_connection_is_opened_in_one_way(trees: dict[Path, ast.Module]) -> None:
     """What a transaction pooler must not keep is then named in one place."""
-    for path in PACKAGE.rglob("*.py"):
+    for path, tree in trees.items():
         calls = [
             node
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in ast.walk(tree)
             if isinstance(node, ast.Attribute)
             and node.attr == "connect"
             and ast.unparse(node.value)
@@ -104,11 +110,11 @@ def test_every_connection_is_opened_in_one_way() -> None:
         assert len(calls) == (path.stem == "connect"), path.name
 
 
-def test_files_are_read_and_written_as_utf8() -> None:
+def test_files_are_read_and_written_as_utf8(trees: dict[Path, ast.Module]) -> None:
     """Not as the locale says. What is in an archive is bytes."""
     takes_text = {"open", "fdopen", "read_text", "write_text", "TextIOWrapper"}
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not node.args + node.keywords:
                 continue
             called = ast.unparse(node.func)
@@ -121,10 +127,12 @@ def test_files_are_read_and_written_as_utf8() -> None:
             )
 
 
-def test_pgvector_is_imported_by_names_that_its_old_versions_have() -> None:
+def test_pgvector_is_imported_by_names_that_its_old_versions_have(
+    trees: dict[Path, ast.Module],
+) -> None:
     """langchain-postgres pins it below 0.4, where the package itself exports nothing."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pgvector"):
                 names = [f"{node.module}.{a.name}" for a in node.names]

@@ -16,9 +16,10 @@ number: ContextVar[int] = ContextVar("number", default=0)
 def test_nothing_else_starts_threads() -> None:
     found = set()
     for path in (ROOT / "rag_pg").rglob("*.py"):
-        if path.name in OWN:
+        text = path.read_text(encoding="utf-8")
+        if path.name in OWN or not any(name in text for name in STARTERS):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(ast.parse(text)):
             called = node.func if isinstance(node, ast.Call) else None
             name = getattr(called, "attr", getattr(called, "id", None))
             if name in STARTERS:
