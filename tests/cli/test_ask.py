@@ -57,6 +57,7 @@ def ask(
     return run
 
 
+@pytest.mark.minutes
 def test_every_strategy_answers_with_a_citation(ask: Ask, model: AnsweringOpenAI) -> None:
     for strategy in BUILT_IN:
         model.reset()

@@ -356,6 +356,7 @@ def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
     assert cli("ask", "password", "--llm", "gemini").returncode == 1
 
 
+@pytest.mark.minutes
 def test_search_and_ask_take_rewrites_and_a_conversation(
     cli: Run, handbook: Path, tmp_path: Path
 ) -> None:

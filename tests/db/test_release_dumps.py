@@ -102,6 +102,7 @@ def test_what_clients_of_a_release_call_is_there_while_they_are_served(
             assert now_returned == returned, f"rag.{name} returns another type"
 
 
+@pytest.mark.minutes
 def test_the_protocol_is_what_the_package_calls(results: dict[str, Any]) -> None:
     """Found in the sources, both as SQL and by name; some that must be among them."""
     called = set(called_functions())

@@ -241,6 +241,7 @@ def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) 
 
 
 @pytest.mark.parametrize("failed", ["base", "best"])
+@pytest.mark.few(1)
 def test_a_run_that_failed_on_questions_advises_nothing(
     connection: Connection, failed: str
 ) -> None:

@@ -273,7 +273,6 @@ def test_a_run_of_another_language_model_is_not_reused(rag: Rag, docs: Collectio
     assert '"helper_llm": "new"' in settings_key(asks) and '"llm": "new"' in settings_key(asks)
 
 
-@pytest.mark.minutes
 def test_a_model_that_cannot_be_opened_fails_in_its_row(rag: Rag, docs: Collection) -> None:
     vary: dict[str, list[Any]] = {"model": ["hash:64", None]}
     docs.evaluation.sweep("set", vary)

@@ -216,6 +216,7 @@ def test_an_e_book_is_its_chapters_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.odt", "a.epub"])
+@pytest.mark.few(1)
 def test_damaged_packages_are_one_clear_error(name: str) -> None:
     bomb = packed({"content.xml": " " * 110_000_000})
     for data in (b"PK\x03\x04", b"none", packed({"x": "y"}), packed({"content.xml": "<a/>"}), bomb):

@@ -174,6 +174,7 @@ def worked(rag: Rag, dsn: str, location: str) -> tuple[str, str | None]:
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(("kind", "way"), WAYS)
+@pytest.mark.few(4)
 def test_no_credential_is_kept_or_told(
     kind: str, way: str, dsn: str, tmp_path: Path, said: io.StringIO
 ) -> None:

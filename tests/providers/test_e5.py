@@ -186,7 +186,6 @@ def test_missing_weights_say_how_to_get_them(
         E5(cache_dir=tmp_path, weights=tmp_path / "none").embed_query("x")
 
 
-@pytest.mark.minutes
 def test_nothing_of_the_package_is_executed(cache_dir: Path) -> None:
     import sys
 

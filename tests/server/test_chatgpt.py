@@ -63,6 +63,7 @@ def checked(server: RagServer, tool: str, *, mode: str = "auto", **arguments: An
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.few(1)
 def test_search_and_fetch_keep_the_contract(server: RagServer, mode: str) -> None:
     tools = {t.name: t for t in with_client(server, lambda c: c.list_tools(), mode=mode).tools}
     for name, argument in (("search", "query"), ("fetch", "id")):

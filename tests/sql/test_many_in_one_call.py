@@ -48,6 +48,7 @@ CALLS: dict[str, Callable[[Connection, int], Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
+@pytest.mark.few(3)
 def test_no_table_is_read_whole_for_each_row(connection: Connection, call: str) -> None:
     connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
     connection.execute("SELECT rag.put_eval_set('set')")

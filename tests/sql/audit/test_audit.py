@@ -355,6 +355,7 @@ def test_another_programs_table_is_audited(connection: Connection) -> None:
     assert raised.value.sqlstate == "RG002"
 
 
+@pytest.mark.minutes
 def test_copies_in_other_words_are_found_by_their_vectors(connection: Connection) -> None:
     assert audit(connection)["copies in other words"][0] == "ok"
     for number in range(6):

@@ -173,6 +173,7 @@ def test_changes_stay_few_while_many_write(dsn: str, filled: Connection) -> None
     assert version(filled) == before
 
 
+@pytest.mark.minutes
 def test_an_upgrade_that_changes_functions_gives_another_version(
     dsn: str, filled: Connection
 ) -> None:

@@ -101,6 +101,7 @@ def test_an_index_gets_the_memory_it_needs_within_bounds(
     assert memory() == 400 * 2**20  # never less than what is set
 
 
+@pytest.mark.minutes
 def test_without_shared_memory_an_index_is_built_by_one_process(
     connection: Connection, database: Database
 ) -> None:

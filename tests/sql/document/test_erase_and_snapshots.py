@@ -183,6 +183,7 @@ def test_text_is_not_mixed_with_that_of_a_deleted_document(
 
 
 @pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.few(1)
 def test_no_statistics_hold_what_was_erased(docs: Connection, alone: bool) -> None:
     """Of columns, of indexes of fields, and of vectors in every space; another collection has rows
     of its own, so that no table is empty that is shared."""

@@ -605,6 +605,7 @@ EQUAL_KEYS = {
 
 
 @pytest.mark.parametrize("case", EQUAL_KEYS)
+@pytest.mark.few(2)
 def test_a_key_that_equals_another_and_is_written_otherwise_is_one_document(
     connection: Connection, case: str
 ) -> None:

@@ -253,7 +253,6 @@ def test_the_client_measures(bad: str) -> None:
         assert quality.recall_measures(limit=1) == [measure]
 
 
-@pytest.mark.minutes
 def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> None:
     connection.execute("SELECT rag.set_fingerprint('docs', 'm/1')")
     numbers = range(100, 1000, 15)

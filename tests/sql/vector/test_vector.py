@@ -163,6 +163,7 @@ def test_bad_limits_are_errors(large: Any, option: dict[str, int]) -> None:
     assert caught.value.sqlstate == "RG004"
 
 
+@pytest.mark.minutes
 def test_an_index_that_was_taken_away_can_be_built_again(
     database: Database, connection: Connection
 ) -> None:
