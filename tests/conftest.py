@@ -18,7 +18,7 @@ import pytest
 from citus import COORDINATOR, CitusDatabases, scaled_out
 from fakes import HashEmbedder
 from paths import ROOT
-from rota import tries
+from rota import spread, tries
 
 from rag_pg import Rag, Settings
 from rag_pg.db import Databases, name_of
@@ -259,15 +259,15 @@ def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:
 
 
 def keep_few(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is marked few leave so many for every change, from the first to
-    the last, which of several parameters are other values of each; the others have their turn."""
+    """Of the cases of a test that is marked few leave so many for every change; the others have
+    their turn."""
     families: dict[tuple[Path, str, int], list[pytest.Item]] = {}
     for item in items:
         if marker := item.get_closest_marker("few"):
             family = (item.path, getattr(item, "originalname", item.name), int(marker.args[0]))
             families.setdefault(family, []).append(item)
     for (_, _, count), cases in families.items():
-        kept = {i * (len(cases) - 1) // max(1, count - 1) for i in range(count)}
+        kept = spread(len(cases), count)
         for number, case in enumerate(cases):
             if number not in kept:
                 case.add_marker("minutes")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from paths import SUPPORT
+from rota import spread
 from run import main
 
 
@@ -59,3 +60,13 @@ def test_bad(): assert os.environ["RAG_PG_TEST_POSTGRES"] != "18"
         if failed:
             assert "PostgreSQL 18 FAILED with status 1: 1 passed, 1 failed" in summary
             assert "    test_it.py::test_bad" in summary
+
+
+def test_few_cases_are_the_first_the_last_and_some_between() -> None:
+    assert spread(16, 4) == {0, 5, 10, 15}  # four values of each of two parameters
+    assert spread(9, 1) == {0}
+    for cases in range(1, 40):
+        for count in range(2, 9):
+            found = spread(cases, count)
+            assert {0, cases - 1} <= found <= {*range(cases)}
+            assert len(found) == min(cases, count)

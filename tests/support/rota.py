@@ -22,3 +22,9 @@ def in_turn(cases: Iterable[Any], *kept: Any) -> list[Any]:
     return [
         case if case in kept else pytest.param(case, marks=pytest.mark.minutes) for case in cases
     ]
+
+
+def spread(cases: int, count: int) -> set[int]:
+    """The numbers of so many cases from the first to the last; of two parameters with as many
+    values each it is another value of both."""
+    return {i * (cases - 1) // max(1, count - 1) for i in range(count)}
