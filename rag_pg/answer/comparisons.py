@@ -64,9 +64,9 @@ def is_reckoned_wrongly(claim: str, sources: Sequence[str]) -> bool:
             continue
         first_part, second_part = clause[: than.start()], clause[than.end() :]
         if (
-            place := _IN.match(second_part)
+            where := _IN.match(second_part)
         ) is not None:  # more in the first group than in the other
-            first_part = re.split(rf"(?i)\b{place[1]}\s", first_part)[-1]
+            first_part = re.split(rf"(?i)\b{where[1]}\s", first_part)[-1]
         before, behind = _told(first_part), _told(second_part)
         first = next((w for w in before if w not in behind), "")
         second = next((w for w in behind if w not in before), "")

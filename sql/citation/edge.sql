@@ -417,8 +417,8 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN left(after, 1) IN (' ', E'\n')
     AND strpos(' not never nicht nie niemals niet nooit pas jamais nunca ikke aldrig inte'
-        ' ej değil ', ' ' || lower(rtrim(split_part(translate(ltrim(after, E' \n'), E'\n', ' '), ' ', 1),
-            '.,;:!?)')) || ' ') > 0
+        ' ej değil ', ' ' || lower(rtrim(split_part(
+            translate(ltrim(after, E' \n'), E'\n', ' '), ' ', 1), '.,;:!?)')) || ' ') > 0
     AND right(split_part(translate(ltrim(after, E' \n') || '.', E'\n', ' '), ' ', 1), 1)
         IN ('.', ',', ';', ':', '!', '?', ')');
 
