@@ -63,9 +63,7 @@ def is_reckoned_wrongly(claim: str, sources: Sequence[str]) -> bool:
         if than is None or is_negated(clause):
             continue
         first_part, second_part = clause[: than.start()], clause[than.end() :]
-        if (
-            where := _IN.match(second_part)
-        ) is not None:  # more in the first group than in the other
+        if where := _IN.match(second_part):  # more in the first group than in the other
             first_part = re.split(rf"(?i)\b{where[1]}\s", first_part)[-1]
         before, behind = _told(first_part), _told(second_part)
         first = next((w for w in before if w not in behind), "")

@@ -296,8 +296,8 @@ BEGIN
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
             '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
             '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.][*_ \n]*\x03|\x03[.])[*_ \n]*(?:'
-            '[Jj](?:anuar|u[nl][ij]|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])|[Aa](?:pril|ugust)'
-            '|[Ss]eptember|[Oo]ktober|[Nn]ovember|[Dd]e[zsc]ember)'
+            '[Jj](?:anuar|u[nl][ij]|ahrh)|[Ff]ebruar|[Mm](?:\u00E4rz|ars|arts|a[ij])'
+            '|[Aa](?:pril|ugust)|[Ss]eptember|[Oo]ktober|[Nn]ovember|[Dd]e[zsc]ember)'
             '|(?:^|[ \n])(?:der|die|das|dem|den|des|im|zum|vom|beim) [0-9]{1,2}(?:[.]\x03|\x03[.])'
             ' [A-Z\u00C4\u00D6\u00DC]');
 END
