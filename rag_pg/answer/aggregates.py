@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal, localcontext
+from functools import partial
 from itertools import chain
 from typing import Literal
 
@@ -22,6 +23,8 @@ _NUMBER = re.compile(
     r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
 )
 MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
+_FREE = ("free", "gratis", "kostenlos", "frei", "gratuit", "gratuito", "none", "keine")
+_BEHIND = re.compile(r"(?:[,;] (?=[^\W\d])| \().*\Z", re.DOTALL)
 _THOUSANDTHS = {mark: re.compile(rf"{re.escape(mark)}\d{{3}}(?!\d)") for mark in ".,"}
 _TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somme|suma|totale?)\b")
 _NO_QUANTITY = re.compile(
@@ -52,8 +55,9 @@ _SUPERLATIVES: dict[Aggregate, tuple[str, str]] = {  # of numbers, of dates
 _OPERATION = re.compile(rf"\b(?:{'|'.join(_ASKED.values())})\b", re.IGNORECASE)
 _OF_TABLES = (
     "all", "every", "each", "table", "list", "row", "column", "value", "amount", "listed",
-    "expensive", "together", "overall", "belong", "contain", "include", "sell", "alle", "allen",
-    "tabelle", "liste", "zeile", "spalte", "wert", "betrag", "gehören", "enthalten",
+    "expensive", "together", "overall", "belong", "contain", "include", "sell", "give", "offer",
+    "run", "alle", "allen", "tabelle", "liste", "zeile", "spalte", "wert", "betrag", "gehören",
+    "enthalten", "geben", "bieten", "laufen",
 )  # fmt: skip
 
 
@@ -117,14 +121,16 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
         return None
     wanted, plain = asked_aggregate(question), _OPERATION.sub(" ", question)
     of_dates = _asked(question, _ASKED_OF_DATES)
+    is_extreme = wanted in _SUPERLATIVES
+    read = partial(read_numbers, table, is_extreme=is_extreme)
     asked = _asked_words(_OF_DATES.sub(" ", plain) if of_dates else plain)
     meant = named_columns(table, asked)
     if of_them := _columns_of(question, table, OF_COLUMNS):
         meant = of_them
-    elif not any(read_numbers(table, n) for n in meant):
+    elif not any(map(read, meant)):
         meant = _columns_of(question, table, OF_OTHERS) or meant
     named = _named(table, asked)
-    if not any(read_numbers(table, n) for n in meant):
+    if not any(map(read, meant)):
         meant = [n for names in named for n in named_columns(table, names)] or meant
     known = [*words(about), *words(" ".join(table.names)), *_OF_TABLES, *chain(*named)]
     known += _of_all(table)
@@ -137,7 +143,7 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
     if wanted == "count":
         has_totals = any(_TOTAL.match(row[0].casefold()) for row in table.cells)
         return None if has_totals else _count(asked, meant, table)
-    columns = [(n, found) for n in meant if (found := read_numbers(table, n))]
+    columns = [(n, found) for n in meant if (found := read(n))]
     if len(columns) != 1 or _restricts(asked, table, columns[0][0]):
         return None
     column, (numbers, unit) = columns[0]
@@ -149,7 +155,6 @@ def aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[in
         for n, row in enumerate(table.cells)
         if _TOTAL.match(row[0].casefold()) and _may_be_sum(numbers[n], sum(numbers) - numbers[n])
     ]
-    is_extreme = wanted in _SUPERLATIVES
     counted = [number for n, number in enumerate(numbers) if n not in totals]
     if not counted or (totals and not is_extreme):
         return None
@@ -290,21 +295,35 @@ def _of_all(table: Table) -> set[str]:
     return set.intersection(*({*words(row[0])} for row in table.cells))
 
 
-def read_numbers(table: Table, column: int) -> tuple[list[Decimal], str] | None:
+def read_numbers(
+    table: Table, column: int, *, is_extreme: bool = False
+) -> tuple[list[Decimal], str] | None:
     """The numbers of a column and how they are written with their unit; None where one is none, or
-    not all have the same unit."""
-    found = [match for row in table.cells if (match := _NUMBER.fullmatch(row[column].strip()))]
-    if len(found) < len(table.cells) or len({(m[1], m[3]) for m in found}) != 1:
+    not all have the same unit.
+
+    Args:
+        is_extreme: of a maximum or minimum, for which what is free costs 0, and words behind a
+            number count nothing (40 %, students only).
+    """
+    cells = [row[column].strip() for row in table.cells]
+    free = [is_extreme and cell.casefold() in _FREE for cell in cells]
+    if is_extreme:
+        cells = [_BEHIND.sub("", cell) for cell in cells]
+    found = [
+        _NUMBER.fullmatch(cell) for cell, is_free in zip(cells, free, strict=True) if not is_free
+    ]
+    if not all(found) or len({(m[1], m[3]) for m in found if m}) != 1:
         return None
-    numbers = [match[2].strip() for match in found]
-    first = found[0]
+    numbers = [match[2].strip() for match in found if match]
+    first = next(match for match in found if match)
     is_money = MONEY.search(f"{first[1]} {first[3]} {table.names[column]}") is not None
     mark = _decimal_mark(numbers, is_money=is_money)
-    if mark is None:
+    if mark is None or (any(free) and not is_money):
         return None
     before, after = first.string[: first.start(2)], first.string[first.start(2) + len(numbers[0]) :]
     unit = "{}".join(part.replace("{", "{{").replace("}", "}}") for part in (before, after))
-    return [_read_number(number, mark) for number in numbers], unit
+    told = iter([_read_number(number, mark) for number in numbers])
+    return [Decimal() if is_free else next(told) for is_free in free], unit
 
 
 def _decimal_mark(numbers: Sequence[str], *, is_money: bool) -> str | None:

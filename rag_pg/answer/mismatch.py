@@ -135,12 +135,16 @@ def _other_count(
     counted = list(takewhile(lambda w: not is_function_word(w), words(match[1]))) if match else []
     shown = best.shown[best.best]
     kinds = [s.kind for s in best.sentences[best.best :][: BESIDE + 1]]
-    is_one = kinds[0] == "item" and not any(is_among(word, words(shown)) for word in counted)
+    alike = [best, *(c for c in others if c.words_found >= best.words_found)]
+    texts = [_NO_COUNT.sub(" ", _near(c)) for c in alike]
+
+    def names(text: str) -> bool:
+        return any(is_among(word, words(text)) for word in counted)
+
+    is_one = kinds[0] == "item" and names(texts[0]) and not names(shown)
     is_listed = is_one or "row" in kinds or shown.endswith(OPEN)
     if not counted or is_listed or any(map(is_unit, counted)):
         return ""
-    alike = [best, *(c for c in others if c.words_found >= best.words_found)]
-    texts = [_NO_COUNT.sub(" ", _near(c)) for c in alike]
     if any(_counts(text, counted) for text in texts):
         return ""
     things = [thing for text in texts[:1] for thing in _things_counted(text)]

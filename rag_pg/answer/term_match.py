@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_pg.answer.figures import MONTHS
 from rag_pg.answer.head import find_names
 from rag_pg.answer.identifiers import MARKS
 from rag_pg.answer.question_kind import says_kind, without_kind
@@ -30,9 +31,15 @@ BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
+LEAST_PART = 5  # letters of a part of a compound
 LONGEST = 1000  # characters of a question whose abbreviations are written out
 
 _NUMBERED = re.compile(r"\b[A-Z]{2,}s?\b")
+_DAY = re.compile(  # 9 December 2026, December 9
+    rf"(?<![\d.])(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?({'|'.join(MONTHS)})"
+    rf"|({'|'.join(MONTHS)})\s+(\d{{1,2}})(?:st|nd|rd|th)?)\b(?:,?\s+(?:de\s+)?(\d{{4}})\b)?",
+    re.IGNORECASE,
+)
 _CAPITALS = re.compile(r"\b[A-Z]{2,6}\b")
 _BETWEEN = r"\s+(?:[a-zà-ÿ]{1,3}\s+){0,2}"  # words of a name: of, and, the
 _WRITTEN_OUT = re.compile(rf"\b[A-Z][^\W\d_]+(?:{_BETWEEN}[A-Z][^\W\d_]+){{1,5}}")
@@ -183,7 +190,7 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
     """Return the question with words that the collection does not have as the texts spell them; a
     name has no other forms, but may be abbreviated."""
     unknown = {t.word for t in terms if not says_kind(t.word)} - {t.word for t in terms if t.df}
-    question = _spell_out(question, unknown, texts)
+    question = _spell_out(_date_as_written(question, texts), unknown, texts)
     unknown = {w for word in unknown for w in words(word) if len(w) >= SHORTEST_MENDED}
     if not unknown:
         return question
@@ -197,10 +204,36 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
         near = [w for w in others if w[0] == word[0] and is_one_slip(word, w)]
         near = near or [w for w in others if word not in names and same_word(word, w)]
         near = near or [w for w in others if w == without_kind(word)]
+        near = near or _parts_of_compound(word, counts)
         if near:
-            meant = max(near, key=lambda other: (counts[other], other))
+            meant = max(near, key=lambda other: (counts.get(other, 0), other))
             question = re.sub(rf"(?i)\b{re.escape(word)}\b", meant, question)
     return question
+
+
+def _parts_of_compound(word: str, others: Collection[str]) -> list[str]:
+    """Return two of some words that a word is made of, with an s between them or without, in one
+    text: Nebenkosten Abrechnung for Nebenkostenabrechnung."""
+    for at in range(LEAST_PART, len(word) - LEAST_PART + 1):
+        first, last = word[:at], word[at:]
+        if last in others and (first in others or first.removesuffix("s") in others):
+            return [f"{first} {last}"]
+    return []
+
+
+def _date_as_written(question: str, texts: Sequence[str]) -> str:
+    """Return a question with its day of a month as texts write it that have it in figures alone:
+    2026-12-09 for 9 December."""
+    match = _DAY.search(question[:LONGEST])
+    if match is None or any(match[0].casefold() in text.casefold() for text in texts):
+        return question
+    day, month = int(match[1] or match[4]), MONTHS[(match[2] or match[3]).casefold()]
+    year = match[5] if match[5] else r"\d{4}"
+    written = re.compile(
+        rf"(?<!\d)(?:{year}-{month:02}-{day:02}|0?{day}\.0?{month}\.{year})(?![\d-])"
+    )
+    found = next(filter(None, map(written.search, texts)), None)
+    return question.replace(match[0], found[0]) if found else question
 
 
 def _spell_out(question: str, unknown: Collection[str], texts: Sequence[str]) -> str:

@@ -154,6 +154,7 @@ def test_a_letter_behind_a_word_tells_one_of_several(question: str, is_told: boo
         ("How many seats does the tram have?", "The tram has no seats.", True),
         ("How many seats does the tram have?", "| Tram | Seats |\n|---|---|\n| Red | 34 |", True),
         ("How many seats of the tram are there?", "Seats of the tram:\n\n- red\n- blue", True),
+        ("How many seats does the tram have?", "- tram: It is red.\n- bus: It is blue.", False),
         ("How many people sit in the tram?", "34 pupils sit in the tram.", True),
         ("How many people sit in the tram?", "Pupils sit in the tram.", False),
         ("How many weeks does the tram need?", "The tram needs 9 days.", True),

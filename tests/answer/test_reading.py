@@ -19,6 +19,7 @@ from rag_pg.answer.extractive import answer_extractive
 from rag_pg.answer.freshness import source_date
 from rag_pg.answer.passage import Page, thin, window
 from rag_pg.answer.question_kind import question_kind, question_parts
+from rag_pg.answer.term_match import find_words
 from rag_pg.text import find_labels, find_lists, find_tables, split_sentences
 from rag_pg.types import Answer, Hit
 
@@ -1120,3 +1121,53 @@ def test_a_sentence_whose_bounds_an_amount_is_within_answers() -> None:
     assert "**Above one litre" in ask("What about a spill of two litres of acid?", page).text
     assert "**A spill of up" in ask("What about a spill of 1 litre of acid?", page).text
     assert "**A spill of up" in ask("What about a spill of two cans of acid?", page).text
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("Which club has the highest fee?", "Rowing: Fee £90, the highest of 4 rows"),
+        ("Which club is the cheapest?", "Chess: Fee free, the lowest of 4 rows"),
+        ("Which club gives the biggest discount?",
+         "Drama: Discount 40 %, from May, the highest of 4 rows"),
+        ("What is the average fee of the clubs?", None),
+        ("Which club has the highest age?", None),
+    ],
+)  # fmt: skip
+def test_the_most_is_found_among_what_is_free_and_has_words_behind(
+    question: str, counted: str | None
+) -> None:
+    rows = (
+        "Chess | free | 20 % | 7", "Drama | £20 | 40 %, from May | 9", "Rowing | £90 | 34 % | 10",
+        "Choir | £30 (reduced) | 10 % | none",
+    )  # fmt: skip
+    page = "# Clubs\n\n| Club | Fee | Discount | Age |\n|---|---|---|---|\n" + "".join(
+        f"| {row} |\n" for row in rows
+    )
+    text = ask(question, page).text
+    assert f"**{counted}** [1]" in text if counted else "rows" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("Who has the duty on 9 December?", "Ferris"),
+        ("Who has the duty on December 9th, 2026?", "Ferris"),
+        ("Wer hat die duty am 10. Dezember?", "Nkemelu"),
+        ("Who has the duty on 11 December?", "Ashgrove"),
+    ],
+)
+def test_a_day_is_known_that_a_text_has_in_figures(question: str, quote: str) -> None:
+    days = {"2026-12-09": "Ferris", "10.12.2026": "Nkemelu", "11 December 2026": "Ashgrove"}
+    page = "".join(f"- Date: {day}; Duty: {who}; Room: 4\n" for day, who in days.items())
+    assert quote in ask(question, page).citations[0].quote
+
+
+def test_a_compound_is_known_by_its_parts() -> None:
+    page = "Die Abrechnung der Nebenkosten kommt im August, der Bescheid der Ordnung später."
+    for word, meant in (
+        ("Nebenkostenabrechnung", "nebenkosten abrechnung"),
+        ("Ordnungsbescheid", "ordnungs bescheid"),
+        ("Betriebskostenabrechnung", "Betriebskostenabrechnung"),
+    ):
+        assert find_words(f"Wann kommt {word}?", [page], None).question == f"Wann kommt {meant}?"
