@@ -583,11 +583,15 @@ def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[i
 def _of_counted(
     question: str, ranked: Sequence[Candidate], read_around: ReadAround | None
 ) -> Cited | None:
-    """Return the best sentence of the first passage of the first document around which what a
-    question wants can be counted; None for none, or where nothing is counted."""
+    """Return the best sentence of the first passage of the first document, or of one with as much
+    evidence, around which what a question wants can be counted; None for none, or where nothing is
+    counted."""
     if not is_counted(question):
         return None
-    for c in (c for c in ranked if c.hit.document_id == ranked[0].hit.document_id):
+    first = ranked[0]
+    for c in ranked:
+        if c.hit.document_id != first.hit.document_id and c.evidence < first.evidence:
+            continue
         page, positions = _on_page(c, [c.best], read_around)
         if _count_rows(question, c, page, positions[0], 1, ranked):
             return c, c.best

@@ -259,7 +259,8 @@ def _table(best: Candidate) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
 
 
 def _other_column(question: str, best: Candidate, near: Nearness) -> str:
-    """What a question asks of a row that it names, where no column is named like it, nor nearly."""
+    """What a question asks of a row that it names, where no column is named like it, nor nearly,
+    and nothing beside the table speaks of it."""
     names, rows = _table(best)
     names = [name.replace("_", " ") for name in names if name]
     named = [cell for row in rows for cell in row if names_cell(question, cell)]
@@ -275,7 +276,8 @@ def _other_column(question: str, best: Candidate, near: Nearness) -> str:
         known |= _LASTING
     rest = [word for word in asked if word not in _MEANS and not _has(known, word)]
     is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
-    columns = {word for name in names for word in words(name)}
+    beside = [t for t, s in zip(best.shown, best.sentences, strict=True) if s.kind == "prose"]
+    columns = {word for text in (*names, *beside) for word in words(text)}
     if not named or not rest or is_else or any(_has(columns, word) for word in rest):
         return ""
     # "When … open" is nearer to hours than "open" alone

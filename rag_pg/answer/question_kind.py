@@ -140,6 +140,7 @@ _KINDS = frozenset(
         """number amount price prices cost costs fee duration often long high highest lowest maximum
 minimum most mean means meaning average total value name address temperature colour color weight
 size height age old tall heavy loud deep wide thick fast warm hot cold phone telephone email
+steps way ways instructions schritte anleitung weg étapes façon pasos manera
 nummer anzahl betrag preis kosten kostet dauer dauert höhe hoch lange oft höchste maximal mindestens
 bedeutet bedeutung durchschnittlich wert name adresse temperatur farbe gewicht größe alter alt
 schwer groß laut tief breit schnell warm telefonnummer rufnummer

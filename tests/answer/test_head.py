@@ -60,6 +60,12 @@ def test_a_generic_word_that_no_document_has_refuses_nothing() -> None:
     assert look("telefonnummer der firma", "Firma: Telefon 5502.", telefonnummer=5).missing == []
 
 
+def test_steps_are_what_is_wanted_and_need_not_be_named() -> None:
+    text = "Logs of hosts are split by a program."
+    assert look("Steps to split the logs of hosts", text, steps=5).lacking == []
+    assert look("Stairs to split the logs of hosts", text, stairs=5).lacking == ["Stairs"]
+
+
 def test_a_weekday_is_no_name() -> None:
     assert find_names("Who is there on Saturday and in May?") == {"May?"}
     assert find_names("Which dose for a 10-year-old?") == set() != find_names("Which R-134a?")

@@ -28,6 +28,7 @@ def test_a_row_without_the_column_that_is_asked_for_is_no_answer(content: str) -
     told = "the table that has “Heron” has no column for “warranty”"
     assert told in reason("Heron warranty?", content)
     assert not reason("What is the torque of the Heron?", content)
+    assert not reason("Heron warranty?", f"The warranty in years is this:\n\n{content}")
 
 
 @pytest.mark.parametrize(

@@ -1171,3 +1171,13 @@ def test_a_compound_is_known_by_its_parts() -> None:
         ("Betriebskostenabrechnung", "Betriebskostenabrechnung"),
     ):
         assert find_words(f"Wann kommt {word}?", [page], None).question == f"Wann kommt {meant}?"
+
+
+def test_a_table_of_another_document_is_counted_where_it_has_as_much_evidence() -> None:
+    clubs = (
+        "# Clubs\n\n| Club | Fee |\n|---|---|\n| Judo | £48 |\n| Rowing | £90 |\n| Choir | £10 |"
+    )
+    bus = "A fee is paid on the bus to the hall."
+    assert "**Rowing: Fee £90" in ask("Which club is the most expensive?", bus, clubs).text
+    told = "A club costs a fee of £95 at most, and Rowing is the most expensive club of all."
+    assert "Rowing: Fee" not in ask("Which club is the most expensive?", told, clubs).text
