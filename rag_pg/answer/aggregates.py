@@ -23,7 +23,7 @@ _NUMBER = re.compile(
     r"([$€£¥₹]|[A-Z]{3}|)\s?([+−-]?\d[\d.,'’ \u00a0\u202f]{0,30})\s?([^\d\s.,]{0,12})"
 )
 MONEY = re.compile(r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|EUR|USD|GBP|CHF)\b")
-_FREE = ("free", "gratis", "kostenlos", "frei", "gratuit", "gratuito", "none", "keine")
+_FREE = ("free", "gratis", "kostenlos", "frei", "gratuit", "gratuito")
 _BEHIND = re.compile(r"(?:[,;] (?=[^\W\d])| \().*\Z", re.DOTALL)
 _THOUSANDTHS = {mark: re.compile(rf"{re.escape(mark)}\d{{3}}(?!\d)") for mark in ".,"}
 _TOTAL = re.compile(r"(?:(?:grand |sub)?total|sum|gesamt\w*|summe|insgesamt|somme|suma|totale?)\b")

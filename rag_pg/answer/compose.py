@@ -374,6 +374,8 @@ def _show_passage(
 ) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
     cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
+    if (what := c.sentences[cited[0]].kind) != "prose":  # what else is of something else
+        cited = [n for n in cited if c.sentences[n].kind == what]
     cited = list(dict.fromkeys([*cited, *(n for at in cited for n in _needed(c, at, kind))]))
     page, positions = _on_page(c, cited, read_around)
     section = page.section(positions[0])

@@ -1181,3 +1181,15 @@ def test_a_table_of_another_document_is_counted_where_it_has_as_much_evidence() 
     assert "**Rowing: Fee £90" in ask("Which club is the most expensive?", bus, clubs).text
     told = "A club costs a fee of £95 at most, and Rowing is the most expensive club of all."
     assert "Rowing: Fee" not in ask("Which club is the most expensive?", told, clubs).text
+
+
+def test_beside_a_row_that_answers_no_other_sentence_is_marked() -> None:
+    """Though the sentence above the table answers nearly as well as that below it."""
+    rows = "| 15 to 29 minutes | 25 % |\n| 30 to 59 minutes | 50 % |"
+    page = (
+        "If a train is late, we refund a part of the fare:\n\n"
+        f"| Delay | Part |\n|---|---|\n{rows}\n\n"
+        "A fare of a late train that was lost is no part of what we refund."
+    )
+    text = ask("What part of the fare is refunded for a train 45 minutes late?", page).text
+    assert re.findall(r"\*\*(.+?)\*\*", text) == ["30 to 59 minutes", "50 %"]
