@@ -212,8 +212,8 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
 
 
 def _parts_of_compound(word: str, others: Collection[str]) -> list[str]:
-    """Return two of some words that a word is made of, with an s between them or without, in one
-    text: Nebenkosten Abrechnung for Nebenkostenabrechnung."""
+    """Return, as one text, the two of some words that a word is made of, with an s between them or
+    without (nebenkosten abrechnung of nebenkostenabrechnung); [] for none."""
     for at in range(LEAST_PART, len(word) - LEAST_PART + 1):
         first, last = word[:at], word[at:]
         if last in others and (first in others or first.removesuffix("s") in others):
