@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool
 
 from rag_pg.errors import DatabaseUnavailable
 
@@ -24,6 +25,26 @@ KEEPALIVES = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,  # milliseconds
 }
+
+
+class Pool(ConnectionPool[psycopg.Connection[Any]]):
+    """Gives the connection that was used last, which has planned the most: each plans anew."""
+
+    ready: list[psycopg.Connection[Any]]  # opened already: goes before what it would open
+
+    def getconn(self, timeout: float | None = None) -> psycopg.Connection[Any]:
+        self._pool.rotate()  # it takes the first, and puts back at the end
+        return super().getconn(timeout)
+
+
+class PoolConnection(psycopg.Connection[Any]):
+    """What a pool opens."""
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str, *, ready: list[psycopg.Connection[Any]], **options: Any
+    ) -> psycopg.Connection[Any]:
+        return ready.pop() if ready else super().connect(conninfo, **options)
 
 
 def names_standbys(dsn: str) -> bool:

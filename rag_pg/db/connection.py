@@ -16,7 +16,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, LiteralString, Self, TypeVar, cast
@@ -26,7 +26,7 @@ from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.rows import BaseRowFactory, class_row, dict_row, scalar_row, tuple_row
 from psycopg.types import TypeInfo
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import PoolTimeout
 
 from rag_pg.config import SCHEMA
 from rag_pg.db.arguments import PLAIN, plain_argument
@@ -34,6 +34,8 @@ from rag_pg.db.calls import UNLOGGED, Calls
 from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
+    Pool,
+    PoolConnection,
     away_remedy,
     busy_remedy,
     check_encoding,
@@ -73,7 +75,6 @@ SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
                                pg_catalog.unnest(%s::pg_catalog.text[]))
                    AS s (name, value)"""
 T = TypeVar("T")
-Pool = ConnectionPool[psycopg.Connection[Any]]
 log = logging.getLogger(__name__)
 
 
@@ -189,16 +190,22 @@ class Statements:
         """
         if self._opened:
             return
-        with database_errors(), connect(self.dsn, autocommit=True, reads=True) as connection:
+        with database_errors(), ExitStack() as stack:
+            connection = stack.enter_context(connect(self.dsn, autocommit=True, reads=True))
             check_encoding(connection)
             if upgrade:
                 ensure(self.dsn, connection, self.schema)
             check_api_version(*_api_versions(connection, self.schema), self.schema)
             self._calls.read(connection, halfvec_type(connection))
             node = node_of(connection, self.schema)
-        if node is not None:
-            self._schema_node = SchemaNode(self.schema, node)
-            self._standbys = None  # where those of the node are is not known
+            if node is not None:
+                self._schema_node = SchemaNode(self.schema, node)
+                self._standbys = None  # where those of the node are is not known
+            elif self._standbys is None:
+                stack.pop_all()
+                self._pool.ready.append(connection)
+                # Whoever asks a pool that has none yet makes it open another one.
+                self._pool.open(wait=True, timeout=CONNECT_SECONDS)
         for pool in self._pools:
             pool.open(wait=False)
         self._opened = True
@@ -508,16 +515,20 @@ def _new_pool(
     found: str | Callable[[], str], dsn: str, size: int, *, reads: bool = False, **options: Any
 ) -> Pool:
     """A pool that is not open yet, of connections to what is found, with the options of `dsn`."""
-    return ConnectionPool(
+    ready: list[psycopg.Connection[Any]] = []
+    pool = Pool(
         found,
+        connection_class=PoolConnection,
         min_size=1,
         max_size=size,
         open=False,
         timeout=CONNECT_SECONDS,
         reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
-        kwargs={"autocommit": True, **connection_options(dsn, reads=reads)},
+        kwargs={"autocommit": True, "ready": ready, **connection_options(dsn, reads=reads)},
         **{"configure": _configure, **options},
     )
+    pool.ready = ready
+    return pool
 
 
 def _group_names(groups: Iterable[str]) -> str:

@@ -15,8 +15,9 @@ from contextvars import ContextVar
 from typing import Any
 
 import psycopg
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import PoolTimeout
 
+from rag_pg.db.connect import Pool
 from rag_pg.deadline import seconds_left
 from rag_pg.errors import RagError
 from rag_pg.fault import Fault, fault_of
@@ -39,7 +40,7 @@ class Standbys:
     """Connections to standbys, and what these must have replayed. The copies of a database share
     it, and so do threads."""
 
-    def __init__(self, pool: ConnectionPool[psycopg.Connection[Any]]) -> None:
+    def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self._position = 0  # bytes of the primary's log
         self._patient = True

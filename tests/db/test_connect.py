@@ -149,3 +149,15 @@ def test_connections_that_the_server_closed_meanwhile_are_opened_anew(
             assert [opened.list_collections() for _ in range(4)] == [[], [], [], []]
     finally:
         opened.close()
+
+
+def test_one_connection_does_what_is_done_one_after_the_other(database: Database) -> None:
+    connected = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND backend_type = 'client backend'"""
+    with database.connection() as first:
+        assert first.execute(connected).fetchone() == (1,)
+        with database.connection():  # two are needed
+            assert first.execute(connected).fetchone() == (2,)
+    for _ in range(3):
+        with database.connection() as used_last:
+            assert used_last is first
