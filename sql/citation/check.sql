@@ -157,9 +157,9 @@ BEGIN
         END IF;
     END LOOP;
     IF cardinality(others) > 0 THEN
+        _others := rag._scoped_chunks(_collection_id, others[:50]);
         _others := ARRAY(
-            SELECT o.id FROM unnest(rag._scoped_chunks(_collection_id, others[:50])) AS o (id)
-            WHERE o.id <> check_citation.chunk_id);
+            SELECT o.id FROM unnest(_others) AS o (id) WHERE o.id <> check_citation.chunk_id);
     END IF;
     _other := rag._read_beside(_collection_id, _chunk.document_id, _chunk.ordinal, _others);
     FOR _number IN 1..coalesce(cardinality(_other.chunk_keys), 0) LOOP

@@ -18,21 +18,17 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _partition text := format('%s_%s', parent, partition_key);
-    _key_column text := CASE parent WHEN 'embeddings' THEN 'space_id' ELSE 'collection_id' END;
 BEGIN
     IF to_regclass(format('rag.%I', _partition)) IS NOT NULL THEN
         RAISE EXCEPTION 'rag.% is there already: schema rag is a copy without its rows',
             quote_ident(_partition)
         USING ERRCODE = 'RG006', HINT = 'run "rag-pg db upgrade"';
     END IF;
-    EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL %s)', _partition, parent,
-        CASE WHEN NOT in_line THEN 'EXCLUDING STORAGE' END);
+    EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL EXCLUDING COMMENTS %s)',
+                   _partition, parent, CASE WHEN NOT in_line THEN 'EXCLUDING STORAGE' END);
     EXECUTE format('REVOKE ALL ON rag.%I FROM PUBLIC', _partition);  -- of default privileges
-    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT partition_key CHECK (%I = %s)',
-                   _partition, _key_column, partition_key);
     EXECUTE format('ALTER TABLE rag.%I ATTACH PARTITION rag.%I FOR VALUES IN (%s)',
                    parent, _partition, partition_key);
-    EXECUTE format('ALTER TABLE rag.%I DROP CONSTRAINT partition_key', _partition);
     -- LIKE does not copy it: without one, a publication of all tables forbids updates and deletes.
     IF NOT EXISTS (SELECT FROM pg_index AS i
         WHERE i.indrelid = format('rag.%I', parent)::regclass AND i.indisprimary) THEN
@@ -43,6 +39,6 @@ $$;
 
 COMMENT ON PROCEDURE rag._attach_partition IS
 $$Make the partition parent_key and attach it. ATTACH passes beside open readers and writers, which
-CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.
+CREATE TABLE … PARTITION OF does not.
 
 in_line: values are kept in the row, as the parent says; else where their types would have them.$$;

@@ -15,6 +15,7 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag._require_collection(expand.collection)).collection_id;
+    _scoped bigint[];
 BEGIN
     IF coalesce(upto, '') NOT IN ('window', 'parent', 'section', 'document') THEN
         RAISE EXCEPTION 'unknown upto %', coalesce(quote_literal(upto), 'NULL')
@@ -22,11 +23,12 @@ BEGIN
         HINT = 'use window (before and after), parent, section or document';
     END IF;
     PERFORM rag._check_range('before', before, 0, 1000), rag._check_range('after', after, 0, 1000);
+    _scoped := rag._scoped_chunks(_id, chunk_ids);
     RETURN QUERY
     WITH hit AS (
         SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent,
             k.rank
-        FROM unnest(rag._scoped_chunks(_id, chunk_ids)) WITH ORDINALITY AS k (chunk_id, rank),
+        FROM unnest(_scoped) WITH ORDINALITY AS k (chunk_id, rank),
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
             WHERE x.collection_id = _id AND x.chunk_id = k.chunk_id

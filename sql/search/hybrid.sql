@@ -27,12 +27,11 @@ BEGIN
         INTO _fused, _ids, _scores
         FROM rag._fuse(request, _candidates) AS f;
         IF request.boosts <> '[]' THEN
+            _scores := rag._boost(request.collection_id, _ids, _scores, request.boosts);
             SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id),
                 array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
-            FROM unnest(_ids,
-                rag._boost(request.collection_id, _ids, _scores, request.boosts)) AS b
-                (chunk_id, score);
+            FROM unnest(_ids, _scores) AS b (chunk_id, score);
             SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance,
                 f.keyword_rank, f.keyword_score)::rag.candidate)
             INTO _fused

@@ -118,6 +118,7 @@ AS $$
 DECLARE
     _trusted CONSTANT boolean := EXISTS (SELECT FROM rag.tenant_roles AS t
         WHERE t.role_name = login AND t.tenant = '*');
+    _tenants CONSTANT text[] := CASE WHEN _trusted THEN rag._tenants_of(login) END;
 BEGIN
     IF NOT EXISTS (SELECT FROM rag.tenant_roles AS t WHERE t.role_name = login) THEN
         RETURN NULL;
@@ -129,7 +130,7 @@ BEGIN
             WHERE t.role_name = login AND NOT _trusted
             UNION ALL
             SELECT v.tenant, string_to_array(current_setting('rag.groups', true), ',')
-            FROM unnest(rag._tenants_of(login)) AS v (tenant) WHERE _trusted
+            FROM unnest(_tenants) AS v (tenant)
         ) AS s,
         LATERAL unnest(ARRAY[s.tenant, '*']) AS n (tenant),
         LATERAL unnest(s.groups) AS g (name)

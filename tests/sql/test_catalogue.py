@@ -107,6 +107,20 @@ def test_what_updates_or_deletes_calls_nothing_volatile(connection: Connection) 
     ] == []
 
 
+def test_no_function_is_called_by_the_planner_too(connection: Connection) -> None:
+    """unnest() tells the planner how long its array is: a STABLE function of what is known then is
+    called for it and again for its rows, in the first five executions of a plan at least."""
+    rows = connection.execute(
+        r"""SELECT p.proname, f.proname
+            FROM pg_proc AS p,
+                regexp_matches(p.prosrc, '(.{8})unnest\(([^()]*,)?\s*rag\.(\w+)', 'g') AS m
+            JOIN pg_proc AS f ON f.proname = m[3] AND f.pronamespace = 'rag'::regnamespace
+            JOIN pg_type AS t ON t.oid = f.prorettype AND t.typcategory = 'A'
+            WHERE p.pronamespace = f.pronamespace AND f.provolatile = 's' AND m[1] <> 'LATERAL '"""
+    ).fetchall()
+    assert rows == []
+
+
 def test_no_name_is_overloaded(routines: list[Any]) -> None:
     names = [r.proname for r in routines]
     assert sorted(names) == sorted(set(names))

@@ -290,16 +290,12 @@ BEGIN
                 query, filter_sql, _matching, result_limit, filter_indexed,
                 least(4 * _share * query.chunk_count + 1000, 2e9)::integer
             );
-            IF _listed IS NOT NULL THEN
-                RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
-                RETURN;
-            END IF;
         END IF;
     END IF;
-
-    RETURN QUERY
-    SELECT b.chunk_id, b.score
-    FROM unnest(rag._rank_by_scan(query, _required, _condition, _share, result_limit)) AS b;
+    IF _listed IS NULL THEN
+        _listed := rag._rank_by_scan(query, _required, _condition, _share, result_limit);
+    END IF;
+    RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
 END
 $$;
 
