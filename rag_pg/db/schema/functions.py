@@ -52,7 +52,9 @@ def apply_functions(connection: Connection, vector_schema: str) -> None:
     """
     connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
     raw = psycopg_connection(connection)
-    before = {oid: row for oid, _, row in _routines(raw)}
+    before: dict[str, dict[int, str]] = {}
+    for oid, name, row in _routines(raw):
+        before.setdefault(name, {})[oid] = row
     for path in sql_files():
         _apply_file(raw, path, vector_schema, before)
     _drop_others(raw)
@@ -99,7 +101,10 @@ def record_installed(connection: Connection, vector_schema: str, tables: Mapping
 
 
 def _apply_file(
-    connection: psycopg.Connection[Any], path: Path, vector_schema: str, before: Mapping[int, str]
+    connection: psycopg.Connection[Any],
+    path: Path,
+    vector_schema: str,
+    before: Mapping[str, Mapping[int, str]],
 ) -> None:
     """Apply a file; a routine that is there with another result, or of another kind, is set aside
     first: the server replaces neither. So is one of the same name and other arguments, beside which
@@ -141,17 +146,18 @@ def _apply_file(
 
 
 def _stale(
-    connection: psycopg.Connection[Any], names: Sequence[str], before: Mapping[int, str]
+    connection: psycopg.Connection[Any],
+    names: Sequence[str],
+    before: Mapping[str, Mapping[int, str]],
 ) -> list[int]:
     """Return the oids of the routines of these names that are still as they were."""
-    if not before:
+    known = {oid: row for name in names for oid, row in before.get(name, {}).items()}
+    if not known:
         return []
     rows = connection.execute(
-        "SELECT p.oid, p.ctid::text FROM pg_proc AS p"
-        " WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = ANY (%s)",
-        [list(names)],
+        "SELECT p.oid, p.ctid::text FROM pg_proc AS p WHERE p.oid = ANY (%s)", [[*known]]
     )
-    return [oid for oid, row in rows if before.get(oid) == row]
+    return [oid for oid, row in rows if known[oid] == row]
 
 
 def _set_aside(connection: psycopg.Connection[Any], stale: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rag_pg.db.schema import inventory
 from rag_pg.db.schema.differences import damage, table_differences
 from rag_pg.db.schema.packaged import quoted, share
+from rag_pg.db.schema.release import installed_release, packaged_release
 from rag_pg.db.schema.transaction import psycopg_connection, scalar
 from rag_pg.errors import SchemaMismatch
 
@@ -100,6 +101,8 @@ def check_tables(
         raise SchemaMismatch(f"{missing[0]}: {damage(len(differences))}; nothing was changed")
     if not recorded:
         return False
+    if installed_release(psycopg_connection(connection)).release == packaged_release():
+        return True  # by this program
     revision = scalar(connection, "SELECT version_num FROM rag.alembic_version")
     path = _revision_file(revision)
     if path is None:
