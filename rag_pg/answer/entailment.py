@@ -22,6 +22,7 @@ from rag_pg.text import (
     content_words,
     has_word,
     is_function_word,
+    word_set,
     words,
 )
 
@@ -104,7 +105,7 @@ def _asked(claim: str, sources: Sequence[tuple[str, str]]) -> list[str]:
     """Return the words of a claim that its sources should have: not its numbers and units, which
     are compared as such, and words about answers only where the sources speak of that."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
-    known = {word for source in sources for text in source for word in words(text)}
+    known = {word for source in sources for text in source for word in word_set(text)}
     asked = [w for w in stated if not is_number(w) and (w in known or not is_of_speech(w))]
     asked = asked if len(asked) >= min(LEAST_WORDS, len(stated)) else stated
     return [word for word in asked if not is_unit(word)]
@@ -183,9 +184,8 @@ def _is_one_language(claim: str, passage: str) -> bool:
     """Whether a passage that is long enough to tell has words of the claim that say nothing, as
     texts in its language do."""
     particles = {word for word in words(claim) if is_function_word(word)}
-    own = words(passage)
-    shared = len(particles.intersection(own))
-    return len(own) < LANGUAGE_WORDS or len(particles) < PARTICLES * (shared + 1)
+    shared = len(particles & word_set(passage))
+    return len(particles) < PARTICLES * (shared + 1) or len(words(passage)) < LANGUAGE_WORDS
 
 
 def _quote(passage: str, sentence: Sentence) -> str:

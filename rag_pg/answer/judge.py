@@ -11,7 +11,7 @@ from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.talk import Talk
 from rag_pg.answer.veto import foreign_names
 from rag_pg.protocols import Embedder
-from rag_pg.text import drop_near_duplicates, words
+from rag_pg.text import drop_near_duplicates, word_set
 from rag_pg.types import CheckedQuote, Citation, ToolResult
 
 Locate = Callable[[Sequence[Citation]], Sequence[tuple[Citation, CheckedQuote | None]]]
@@ -57,7 +57,7 @@ class Judge:
         self._by_number = {s.number: s for s in shown if isinstance(s, Citation)}
         self._sources = [_cited(source) for source in shown]
         texts = (question, *(f"{source.above} {source.text}" for source in self._sources))
-        self._known = {word for text in texts for word in words(text)}
+        self._known = {word for text in texts for word in word_set(text)}
         self._talk = Talk(self._known)
         self._question = question
         self._embedder = embedder

@@ -49,5 +49,6 @@ from rag_pg.text.tokens import (
     is_among,
     is_function_word,
     same_word,
+    word_set,
     words,
 )

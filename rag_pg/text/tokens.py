@@ -16,7 +16,8 @@ T = TypeVar("T")
 _LEAST = 4  # letters that forms of one word have in common
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_RUN = re.compile(f"([{_CJK}]+)|[^\\W_{_CJK}]+")
+_RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_IN_CJK = re.compile(f"[{_CJK}]")
 
 _WIDE = re.compile(r"[\u2e80-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
 _MARKS = re.compile(r"[!-@\[-`{-~]")  # ASCII digits and punctuation
@@ -53,13 +54,18 @@ def words(text: str) -> list[str]:
     Single letters are left out, single digits are not.
     """
     found: list[str] = []
-    for match in _RUN.finditer(_fold(text)):
-        run = match[0]
-        if match[1]:
+    for run in _RUN.findall(_fold(text)):
+        if run[0] >= _CJK[0] and _IN_CJK.match(run):
             found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
         elif len(run) > 1 or run.isdigit():
             found.append(run)
     return found
+
+
+@lru_cache(4096)  # as each statement is compared with the same texts
+def word_set(text: str) -> frozenset[str]:
+    """The different words of a text, see `words`."""
+    return frozenset(words(text))
 
 
 def content_words(text: str) -> list[str]:
@@ -107,7 +113,9 @@ def common_start(
 def has_word(text: str, word: str) -> bool:
     """Whether a text has a form of a word in small letters without accents, see `same_word`."""
     found, heads, own, longer = _beginnings(text)
-    if any(form in found for form in (word, *_plurals(word), *_singulars(word))):
+    if word in found:
+        return True
+    if len(word) <= 5 and any(form in found for form in (*_plurals(word), *_singulars(word))):
         return True
     if word[:_LEAST] not in heads:
         return False
@@ -131,11 +139,12 @@ def _needed(word: str) -> int:
     return max(_LEAST, -(-len(word) * 6 // 10), figures)
 
 
-@lru_cache(4096)  # as each statement is compared with the same sentences
-def _beginnings(text: str) -> tuple[set[str], set[str], set[str], set[str]]:
+@lru_cache(4096)  # as `word_set`
+def _beginnings(text: str) -> tuple[frozenset[str], set[str], set[str], set[str]]:
     """The words of a text, and beginnings of them: the least, what a word has in common with those
     of its forms that are no longer, and all from that on to the whole."""
-    found, heads, own, longer = {*words(text)}, set(), set(), set()
+    found = word_set(text)
+    heads, own, longer = set(), set(), set()
     for word in found:
         need = _needed(word)
         heads.add(word[:_LEAST])
@@ -162,8 +171,9 @@ def _fold(text: str) -> str:
     lower = text.casefold()
     if lower.isascii():
         return lower
-    marks = unicodedata.normalize("NFKD", lower)
-    plain = "".join(char for char in marks if not unicodedata.combining(char))
+    plain = unicodedata.normalize("NFKD", lower)
+    for mark in filter(unicodedata.combining, {*plain}):
+        plain = plain.replace(mark, "")
     return unicodedata.normalize("NFC", plain)
 
 
