@@ -36,6 +36,7 @@ AS $$
 DECLARE
     longest CONSTANT integer := 100000;
     _collection rag.collections := rag._require_collection(log_answer.collection);
+    _own CONSTANT integer[] := rag._own_collections();
     _retrieved text[];
     _notes text[];
     _unknown text;
@@ -65,7 +66,7 @@ BEGIN
             WHERE u.uri IS NOT NULL ORDER BY u.uri);
     END IF;
     IF EXISTS (SELECT FROM rag.answer_log AS a WHERE a.answer_id = log_answer.answer_id
-            AND a.collection_id = ANY (rag._own_collections()))
+            AND a.collection_id = ANY (_own))
         OR rag._was_erased(_collection, _retrieved, (answer ->> 'seconds')::double precision) THEN
         RETURN false;
     END IF;
@@ -114,11 +115,11 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _answer rag.answer_log;
+    _own CONSTANT integer[] := rag._own_collections();
 BEGIN
     SELECT a.* INTO _answer
     FROM rag.answer_log AS a JOIN rag.collections AS c ON c.collection_id = a.collection_id
-    WHERE a.answer_id = _require_answer.answer_id
-        AND a.collection_id = ANY (rag._own_collections());
+    WHERE a.answer_id = _require_answer.answer_id AND a.collection_id = ANY (_own);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no answer %', coalesce(answer_id::text, 'NULL')
         USING ERRCODE = 'RG002', HINT = 'answers are kept where the collection says so: '

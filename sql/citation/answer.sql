@@ -68,12 +68,12 @@ BEGIN
         ORDER BY c.position
     LOOP
         _quote := coalesce(_citation ->> 'quote', '');
+        _keys := rag._scoped_chunks(_collection_id, ARRAY(
+            SELECT k.value::bigint
+            FROM jsonb_array_elements_text(_citation -> 'chunk_ids') AS k (value)));
         SELECT array_agg(c.chunk_id ORDER BY c.ordinal) INTO _keys
         FROM rag.chunks AS c
-        WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (
-            rag._scoped_chunks(_collection_id, ARRAY(
-                SELECT k.value::bigint
-                FROM jsonb_array_elements_text(_citation -> 'chunk_ids') AS k (value))));
+        WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (_keys);
         IF _keys IS NULL THEN
             -- its text was replaced since it was found; the chunk that holds the quote now
             _document := CASE WHEN _citation ->> 'uri' <> ''

@@ -105,13 +105,14 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(get_embeddings.collection)).collection_id;
     _space_id integer := (rag._require_active_space(_id)).space_id;
+    _seen CONSTANT bigint[] := rag._scoped_chunks(_id, get_embeddings.chunk_ids);
 BEGIN
     RETURN QUERY
     SELECT e.chunk_id, e.embedding
     FROM rag.chunks AS c  -- which policies may hide
     JOIN rag.embeddings AS e ON e.space_id = _space_id AND e.chunk_id = c.chunk_id
     WHERE c.collection_id = _id
-        AND c.chunk_id = ANY (rag._scoped_chunks(_id, get_embeddings.chunk_ids))
+        AND c.chunk_id = ANY (_seen)
     ORDER BY e.chunk_id;
 END
 $$;

@@ -66,6 +66,8 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(get_original.collection);
+    _seen CONSTANT uuid[] := rag._scoped_documents(_collection.collection_id,
+        ARRAY[rag.document_id(_collection.name, get_original.uri)]);
 BEGIN
     RETURN QUERY
     SELECT o.file_name, o.media_type, o.size, encode(o.sha256, 'hex'), o.data
@@ -73,8 +75,7 @@ BEGIN
     JOIN rag.originals AS o
         ON o.collection_id = d.collection_id AND o.document_id = d.document_id
     WHERE d.collection_id = _collection.collection_id
-        AND d.document_id = ANY (rag._scoped_documents(_collection.collection_id,
-            ARRAY[rag.document_id(_collection.name, get_original.uri)]));
+        AND d.document_id = ANY (_seen);
 END
 $$;
 

@@ -10,6 +10,7 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(pending_documents.collection)).collection_id;
     _space rag.spaces := rag._active_space(_id);
+    _seen CONSTANT uuid[] := rag._scoped_documents(_id, document_ids);
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri, w.wanted,
@@ -27,7 +28,7 @@ BEGIN
                 OR x.kind = 'enrich' AND x.state = 'waiting')
     ) AS j
     WHERE (d.indexed_version < w.wanted OR j.enrich OR j.embed)
-        AND d.document_id = ANY (rag._scoped_documents(_id, document_ids))
+        AND d.document_id = ANY (_seen)
     ORDER BY d.uri;
 END
 $$;
@@ -52,6 +53,7 @@ DECLARE
     _deadline timestamptz := clock_timestamp() + make_interval(
         secs => CASE WHEN timeout_seconds BETWEEN 0 AND 86400 THEN timeout_seconds END);
     _pause double precision := 0.005;
+    _seen CONSTANT uuid[] := rag._scoped_documents(_id, document_ids);
     _ids uuid[];
     _versions integer[];
     _names text;
@@ -68,7 +70,7 @@ BEGIN
     FROM unnest(document_ids) AS w (id)
     WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = _id
         AND d.document_id = w.id
-        AND d.document_id = ANY (rag._scoped_documents(_id, document_ids)))
+        AND d.document_id = ANY (_seen))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'collection ''%'' has no document with id %',

@@ -165,6 +165,7 @@ DECLARE
     _candidate rag.candidate;
     _hits rag.candidate[];
     _hit_rank integer;
+    _seen bigint[];
 BEGIN
     PERFORM rag._clear_notes();
     PERFORM rag._check_search_options(options);
@@ -180,11 +181,11 @@ BEGIN
     IF _request.query_embedding IS NOT NULL THEN
         PERFORM rag._check_dimensions(_space, _request.query_embedding);
     END IF;
+    _seen := rag._scoped_chunks(_key, ARRAY[why_not.chunk_id]);
     SELECT d.uri, c.content_hash, c.document_id INTO _chunk
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
-    WHERE c.collection_id = _key
-        AND c.chunk_id = (rag._scoped_chunks(_key, ARRAY[why_not.chunk_id]))[1];
+    WHERE c.collection_id = _key AND c.chunk_id = _seen[1];
     IF _chunk.uri IS NULL THEN
         RETURN QUERY SELECT 'stored', false, format('collection %L has no chunk %s',
             why_not.collection, why_not.chunk_id);

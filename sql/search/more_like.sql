@@ -14,6 +14,7 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(more_like.collection)).collection_id;
     _space rag.spaces := rag._require_active_space(_id);
+    _seen CONSTANT bigint[] := rag._scoped_chunks(_id, ARRAY[more_like.chunk_id]);
     _document_id uuid;
     _embedding {vector}.halfvec;
     _filter record;
@@ -22,8 +23,7 @@ BEGIN
     SELECT c.document_id, e.embedding INTO _document_id, _embedding
     FROM rag.chunks AS c
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-    WHERE c.collection_id = _id
-        AND c.chunk_id = (rag._scoped_chunks(_id, ARRAY[more_like.chunk_id]))[1];
+    WHERE c.collection_id = _id AND c.chunk_id = _seen[1];
     IF _embedding IS NULL THEN
         RAISE EXCEPTION 'chunk % of collection ''%'' %', more_like.chunk_id, more_like.collection,
             CASE WHEN _document_id IS NULL THEN 'does not exist' ELSE 'has no vector yet' END

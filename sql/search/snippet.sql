@@ -134,6 +134,7 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag._require_collection(snippet.collection)).collection_id;
+    _seen CONSTANT bigint[] := rag._scoped_chunks(_id, ARRAY[snippet.chunk_id]);
     _query rag.keyword_query;
     _content text;
     _language text;
@@ -159,8 +160,7 @@ BEGIN
     SELECT left(c.content, 20000), coalesce(c.language, k.language)
     INTO _content, _language
     FROM rag.chunks AS c JOIN rag.collections AS k ON k.collection_id = _id
-    WHERE c.collection_id = _id
-        AND c.chunk_id = (rag._scoped_chunks(_id, ARRAY[snippet.chunk_id]))[1];
+    WHERE c.collection_id = _id AND c.chunk_id = _seen[1];
     IF _content IS NULL THEN
         RETURN NULL;
     END IF;

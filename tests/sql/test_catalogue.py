@@ -108,13 +108,14 @@ def test_what_updates_or_deletes_calls_nothing_volatile(connection: Connection) 
 
 
 def test_no_function_is_called_by_the_planner_too(connection: Connection) -> None:
-    """unnest() tells the planner how long its array is: a STABLE function of what is known then is
-    called for it and again for its rows, in the first five executions of a plan at least."""
+    """It asks how long the array of unnest() is, and what a column is compared with: a STABLE
+    function of what is known then is called for that and again for the rows, in the first five
+    executions of a plan at least; for a comparison, it may be, once a row."""
     rows = connection.execute(
         r"""SELECT p.proname, f.proname
-            FROM pg_proc AS p,
-                regexp_matches(p.prosrc, '(.{8})unnest\(([^()]*,)?\s*rag\.(\w+)', 'g') AS m
-            JOIN pg_proc AS f ON f.proname = m[3] AND f.pronamespace = 'rag'::regnamespace
+            FROM pg_proc AS p, regexp_matches(p.prosrc,
+                '(.{8})(?:unnest\(|ANY \(|\.\w+ = \()(?:[^()]*,)?\s*rag\.(\w+)', 'g') AS m
+            JOIN pg_proc AS f ON f.proname = m[2] AND f.pronamespace = 'rag'::regnamespace
             JOIN pg_type AS t ON t.oid = f.prorettype AND t.typcategory = 'A'
             WHERE p.pronamespace = f.pronamespace AND f.provolatile = 's' AND m[1] <> 'LATERAL '"""
     ).fetchall()
