@@ -29,7 +29,7 @@ no none neither kein keine keiner keinen aucun aucune ningún ninguna
 """
 _ALL, _SOME, _FEW, _NONE = 0, 3, 4, 5
 _NOUN = 3  # words behind a quantifier, of which one is what it counts
-_ONE = re.compile(r"(?i)\b(?:one|a single|einer? einzigen?|une? seule?)\s+([^\W\d_]{4,})")
+_ONE = re.compile(r"(?i)(?<!-)\b(?:one|a single|einer? einzigen?|une? seule?)\s+([^\W\d_]{4,})")
 _SINGLE = re.compile(
     r"(?i)\b(?:an?|one|the|each|every|1|ein\w*|der|die|das|jede\w?|une?|la|le|chaque)"
     r"\s+(\w+(?:\s+\w+)?)"

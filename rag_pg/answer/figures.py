@@ -30,12 +30,12 @@ _WRITTEN = re.compile(rf"{_SPACED.pattern}|{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
 _TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
 _ROW = re.compile(
-    r"-?\s*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
-    r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))\s*",
+    r"-?[^\S\t]*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
+    r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))[^\S\t]*",
     re.IGNORECASE,
 )
 _NEXT = re.compile(
-    r"[\s\-\u00a0]*(?:(?:degrees?|grad|degrés?|grados)\s(?=celsius|fahrenheit))?(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])",
+    r"(?:[^\S\t]|-)*(?:(?:degrees?|grad|degrés?|grados)\s(?=celsius|fahrenheit))?(km/h|m/s|°\s?[CF]\b|[^\W\d_]+|[%‰°€$£])",
     re.IGNORECASE,
 )
 _SECOND = re.compile(r"(?:\s+[^\W\d_]+(?:-[^\W\d_]+)*){0,2}")
@@ -254,12 +254,10 @@ def counted_figures(text: str) -> Sequence[tuple[str, Decimal, str]]:
             unit = "times"
         elif later and _ROW.fullmatch(text[stop:start]):
             unit = later
+        elif sign := _CURRENCY.search(text[max(0, begin - 2) : begin]):
+            unit = _SHORT.get(unit, unit if unit in _LARGE else sign[0].strip())
         elif is_function_word(unit) or _NAMED.search(text[max(0, begin - 2) : begin]):
             unit = ""
-        elif unit in _SHORT and _CURRENCY.search(text[max(0, begin - 2) : begin]):
-            unit = _SHORT[unit]
-        elif not unit and (sign := _CURRENCY.search(text[max(0, begin - 2) : begin])):
-            unit = sign[0].strip()
         unit = _SIGNS.get(unit, unit)
         found.append((text[begin:stop], value, unit))
         later, start = unit, begin
@@ -272,10 +270,14 @@ def _numbers(text: str) -> Sequence[tuple[int, int, Decimal]]:
     text = _DATE.sub(r"\1 \2 ", text)
     found = [(m.start(), m.end(), _read(m[0])) for m in _WRITTEN.finditer(text)]
     for match in _WORD.finditer(text):
-        number = _in_word(match[0].lower())
-        is_article = number == 1 and not match[0].lower().endswith("mal")
+        word = match[0].lower()
+        number = _in_word(word)
+        if number is None and "-" in word:  # a ten-year plan
+            word = word.partition("-")[0]
+            number = _in_word(word)
+        is_article = number == 1 and not word.endswith("mal")
         if number is not None and (not is_article or _TENS.search(text, 0, match.start())):
-            found.append((match.start(), match.end(), Decimal(number)))
+            found.append((match.start(), match.start() + len(word), Decimal(number)))
     joined: list[tuple[int, int, Decimal]] = []
     for begin, stop, value in sorted(found):
         first = joined[-1] if joined else (0, 0, Decimal(0))

@@ -91,6 +91,7 @@ _COUNTED = re.compile(
     r"\b(?:how\s+many|wie\s*viele|combien\s+d['’e]|cuánt[oa]s|quant[ie])\s*(\w+)", re.IGNORECASE
 )
 _MONEY = re.compile(r"[€$£]\s?\d")
+_SUM = re.compile(r"([€$£])\s?(\d(?:[\d.,]*\d)?)")
 
 
 def _read_units() -> dict[str, tuple[int, Decimal, str]]:
@@ -140,6 +141,8 @@ def foreign_measures(claim: str, source: str, results: str = "", whole: str = ""
     converted = {written.split()[0] for written in same}
     given, figures = figures_of(results), figures_of(source)
     wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
+    paid, known_sums = ({*_SUM.findall(text)} for text in (claim, source))
+    wrong += [n for sign, n in paid - known_sums if any(n == of for _, of in known_sums)]
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
         others = [one for _, one in there if one[:2] == (value, dimension)]

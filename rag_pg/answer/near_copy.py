@@ -12,7 +12,7 @@ from rag_pg.answer.negation import CLAUSE, ONLY, is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import common_start, has_word, is_function_word, same_word, words
+from rag_pg.text import has_word, is_function_word, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
@@ -20,7 +20,6 @@ _SAME = 4  # words that a copy shares with its sentence, with those that say not
 _MOST = 2  # words in another's place
 _DEED = 3  # words of what is said of a thing, at least
 _MOST_OF_IT = 0.6  # of them, that are not of the sentence before
-_HEAD = 5  # letters at the end of two compounds of one head
 _IF = re.compile(
     r"(?<!or )(?<!oder )(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )"
     r"(?<!as )\b(?:if|unless|when"
@@ -71,14 +70,6 @@ _REST = 0.8  # of the words of the other parts, that the sources have
 _YES = re.compile(r"^\W*(?:yes|no|ja|nein|oui|non|sí)\b\W*", re.IGNORECASE)
 _RELATIVE = re.compile(r"\b(?:that|which|who|qui|que)\s+\w+\s*$", re.IGNORECASE)  # tells which
 _NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
-_BEFORE = frozenset(
-    words("of by for with from to in on at and or an each every any only von vom bei für mit zu")
-    + words(
-        "zur zum und oder ein eine einer einem jede jeder nur de des du par pour avec et ou un une"
-    )
-    + words("del por para con una cada solo di da dei della nel nella in")
-)
-_ARTICLES = frozenset(words("the an der die das den le la les el los las your ihr votre su"))
 
 
 def leaves_out_condition(claim: str, sentence: str, before: str, question: str) -> bool:
@@ -196,60 +187,13 @@ def _new(part: str) -> list[str]:
     ]
 
 
-def puts_another(
-    claim: str, sentence: str, before: str, known: Collection[str], question: str
-) -> bool:
-    """Whether a claim is a copy of a sentence, or of a clause of it, but for a thing in the place
-    of another: one that the sources speak of too, or a word that is no common one.
-
-    Args:
-        before: the sentence before, whose thing the sentence may name otherwise ("The device …").
-    """
-    return any(
-        _is_replaced(claim, part, before, known, question)
-        for part in dict.fromkeys([sentence, *CLAUSE.split(sentence)])
-    )
-
-
-def _is_replaced(claim: str, part: str, before: str, known: Collection[str], question: str) -> bool:
-    mine, there = words(claim), words(part)
-    if mine and there and (mine[0] in _ARTICLES) != (there[0] in _ARTICLES):  # The pilots, pilots
-        mine, there = (w[1:] if w[0] in _ARTICLES else w for w in (mine, there))
-    start = common_start(mine, there, same_word)
-    last = mine[start:]  # the claim ends where the sentence has another thing, and goes on
-    if start > _SAME and 0 < len(last) <= _MOST and mine[start - 1] in (_BEFORE | _ARTICLES):
-        own = [*there, *words(f"{before} {question}")]
-        new = [w for w in last if is_known(w, known) and not is_known(w, own)]
-        if new == last and not any(
-            w.isdigit() or is_function_word(w) or is_of_speech(w) for w in last
-        ):
-            return True
-    end = common_start(mine[start:][::-1], there[start:][::-1], same_word)
-    one, other = mine[start : len(mine) - end], there[start : len(there) - end]
-    if start + end < _SAME or not (0 < len(one) <= _MOST and 0 < len(other) <= _MOST):
-        return False
-    if any(w.isdigit() or is_function_word(w) or is_of_speech(w) for w in (*one, *other)):
-        return False
-    if any(is_known(word, other) for word in one):
-        return False
-    if _have_one_head(one[-1], other[-1]):
-        return True
-    asked = words(question)
-    is_thing = _is_thing(mine, start, len(one)) or not any(map(is_common, (*one, *other)))
-    if start == 1 and mine[0] in _ARTICLES and not any(is_known(w, words(before)) for w in one):
-        is_thing = all(is_known(word, known) for word in one)
-    return is_thing and all(
-        not is_known(w, asked) and (is_known(w, known) or not is_common(w)) for w in one
-    )
-
-
 def tells_of_another(
     claim: str, sentence: str, before: str, known: Collection[str], question: str
 ) -> bool:
     """Whether a claim says of one thing that the sources speak of what a sentence, which does not,
     says of what it begins with: by a name or a noun without article, so of nothing before."""
     mine, there = _told(claim), _told(sentence)
-    if len(mine) <= _DEED or words(sentence)[:1] != there[:1] or "|" in sentence:
+    if len(mine) <= _DEED or words(sentence)[:1] != there[:1] or "; " in sentence:
         return False
     (subject, *deed), other = mine, there[0]
     if (
@@ -268,20 +212,6 @@ def tells_of_another(
         and _share(deed, there) >= _MOST_OF_IT
         and _share(deed, [*there, *words(before)]) == 1
     )
-
-
-def _is_thing(found: Sequence[str], at: int, size: int) -> bool:
-    """Whether words of a text may be a thing that was not spoken of before: behind a preposition or
-    an article that says so, or at the beginning without an article behind them."""
-    if at:
-        return found[at - 1] in _BEFORE
-    return found[size : size + 1] != [] and found[size] not in _ARTICLES
-
-
-def _have_one_head(one: str, other: str) -> bool:
-    """Whether two words are compounds of one head: team leader and shift leader, in one word."""
-    size = common_start(one[::-1], other[::-1])
-    return size >= _HEAD and min(len(one), len(other)) - size > 1
 
 
 def _told(text: str) -> list[str]:

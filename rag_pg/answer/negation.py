@@ -13,7 +13,9 @@ from rag_pg.text import has_word, is_function_word, same_word, words
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nobody|niemand\w*|nadie|nothing|neither|nor|cannot|without|excluding
     |except|all\ but|apart\ from|aside\ from
-    |rather\ than|with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
+    |rather\ than
+    |hardly|barely|scarcely|kaum|(?:fail(?:s|ed)?|refuse[sd]?)\ to
+    |with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
     |\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
     |nichts?|kein\w*|nie|niemals|ohne|ausgenommen|pas|jamais|rien|aucune?|sans|sauf|hormis|excepto|salvo|sin|nunca|nada|jamás|ningun\w*|ningún
     |не|нет|никогда|без|ni|non|niente|nulla|(?-i:mai)|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
@@ -21,7 +23,8 @@ _NEGATION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NONE = re.compile(  # what looks like a negation and denies nothing, or not all
-    r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только"
+    r":\s(?:no|nein|non)(?=;|$)"  # a cell
+    r"|\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только"
     r"|(?:costs?|koste\w*|coûte\w*|cuesta\w?|costan?) (?:nothing|nichts|rien|nada|niente)"
     r"|(?:no|not|nicht|pas|no)\s+(?:\w+er|more|less|mehr|plus|moins|más)(?=\s+(?:than|als|de|que)\b)"
     r"|(?:not?|never|cannot|nicht|nie|pas|jamais|nunca)\s+(?:exceed\w*|before|after|vor|nach|avant|après"

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
+from rag_pg.answer.aligned import is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
@@ -17,7 +18,6 @@ from rag_pg.answer.near_copy import (
     gives_another_reason,
     leaves_out_condition,
     leaves_out_kind,
-    puts_another,
     tells_of_another,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
@@ -103,9 +103,12 @@ def find_veto(
         or leaves_out_condition(claim, sentence, before, question)
         or leaves_out_kind(claim, sentence, question)
         or adds_only(claim, sentence)
-        or puts_another(claim, sentence, before, known, question)
         or tells_of_another(claim, sentence, before, known, question)
         for sentence, before in near
+    )
+    copied = _nearest(claim, sources, alone=True)
+    is_else = is_else or (
+        bool(copied) and all(is_altered(claim, *one, known, question) for one in copied)
     )
     if not results:
         is_else = is_else or any(
@@ -187,19 +190,21 @@ def _about(claim: str, sources: Sequence[str]) -> list[str]:
     return [source for source, share in zip(sources, shares, strict=True) if share >= least]
 
 
-def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
-    """The sentences that have most of a claim's words, with the one before each."""
+def _nearest(claim: str, sources: Sequence[str], *, alone: bool = False) -> list[tuple[str, str]]:
+    """The sentences that have most of a claim's words, with the one before each.
+
+    alone: without what stands above and before them."""
     stated = [word for word in content_words(claim) if not is_function_word(word)]
     found: list[tuple[float, str, str]] = []
     for source in sources:
         before = ""
         read = read_source(source)
-        for sentence, heading in zip(read.sentences, read.headings, strict=True):
-            missing = [word for word in stated if not has_word(sentence.text, word)]
-            alone = len(stated) - len(missing)
-            more = sum(has_word(f"{heading} {before}", word) for word in missing)
-            found.append(((alone + more / 2) / max(1, len(stated)), sentence.text, before))
-            before = sentence.text
+        for text, heading in zip(read.told, read.headings, strict=True):
+            missing = [word for word in stated if not has_word(text, word)]
+            own = len(stated) - len(missing)
+            more = 0 if alone else sum(has_word(f"{heading} {before}", w) for w in missing)
+            found.append(((own + more / 2) / max(1, len(stated)), text, before))
+            before = text
     most = max((share for share, _, _ in found), default=0.0)
     return [(one, before) for share, one, before in found if share and share >= most - _EQUAL]
 

@@ -1,0 +1,234 @@
+"""A claim laid beside the sentence that it is a near copy of: what stands in the place of
+something else, and excludes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from rag_pg.answer.figures import MONTHS, SPELLED_OUT
+from rag_pg.answer.negation import is_negated
+from rag_pg.answer.opposites import find_opposite
+from rag_pg.answer.order import MOST_WORDS
+from rag_pg.answer.strange import is_common, is_known, says_how
+from rag_pg.answer.talk import is_of_speech
+from rag_pg.text import common_start, is_function_word, same_word, words
+
+_NEAR = 0.65  # of a claim's words that say something, which the sentence has in their order
+_SAME = 4  # words that a copy shares with its sentence, with those that say nothing
+_MOST = 2  # words of a thing in another's place
+_RELATION = 4  # words of a relation
+_HEAD = 5  # letters at the end of two compounds of one head
+_TOKEN = re.compile(r"\w+(?:['’.-]\w+)*")
+_CAPITAL = re.compile(r"\s[A-ZÄÖÜÉ]\w")
+_ARTICLES = frozenset(words("the a an der die das den dem le la les l un une el los las your su"))
+_GERMAN = frozenset(words("der die das den dem ein einen einem und ist im nicht"))
+_BEFORE = frozenset(
+    words(
+        "of by for with from in on at an each every any only von vom bei für mit zur zum ein eine"
+    )
+    + words("einer einem jede jeder nur de des du par pour avec un une del por para con una cada")
+    + words("solo di da dei della nel nella")
+)
+# A line: what excludes each other in one place of a sentence, by groups.
+_EXCLUDE = """
+before; prior; until; till; by; vor; bis; avant; jusqu; antes; hasta | after; following; since; from; nach; seit; ab; après; depuis; dès; después; desde; tras | in; during; within; at; on; im; am; während; en; pendant; dans; durante
+because; due; owing; thanks; wegen; aufgrund; dank | despite; spite; although; trotz; obwohl; malgré; pesar | regardless
+led to; leads to; results in; resulted in; resulting in; führte zu | resulted from; results from; resulting from; comes from; caused by
+always; immer; stets; toujours; siempre | usually; often; frequently; generally; normally; mostly; meist; meistens; oft; häufig; souvent; généralement; normalmente | sometimes; occasionally; manchmal; gelegentlich; parfois; veces | rarely; seldom; hardly; selten; kaum; rarement; raramente | never; nie; niemals; jamais; nunca
+about; around; approximately; roughly; nearly; almost; etwa; rund; ungefähr; fast; environ; presque; casi | more than; over; above; exceeding; mehr als; plus de; más de | less than; fewer than; under; below; weniger als; moins de; menos de | exactly; genau; exactement; exactamente
+must; have to; has to; required; obliged; muss; müssen; doit; doivent; debe; deben | may; can; might; could; allowed; permitted; able; optional; kann; können; darf; dürfen; peut; peuvent; puede; pueden | should; recommended; advised; encouraged; sollte; sollten; empfohlen | certainly; definitely | did
+will; shall; to be | was; were; has; have; had; been; did
+partly; largely; mainly; mostly; primarily; chiefly; teilweise; hauptsächlich | entirely; exclusively; completely; wholly; fully; ganz; vollständig; ausschließlich
+if; when; provided; wenn; falls; sofern | unless; until
+tried; attempted; sought; wanted; wished; hoped; planned; intended; aimed; tries; wants; plans; versuchte; wollte | managed; succeeded; able; gelang | failed; refused; declined; fails; refuses | agreed; agrees
+still; noch | no longer; nicht mehr
+proposed; suggested; recommended; advised | ordered; required; demanded; introduced; decided
+nominated; shortlisted | awarded; won
+"""  # noqa: E501
+_AMBIGUOUS = frozenset(
+    words("in at on from by within im am ab en dans en")
+)  # of time or of a place
+
+
+def _read_groups() -> dict[tuple[str, ...], set[tuple[int, int]]]:
+    found: dict[tuple[str, ...], set[tuple[int, int]]] = {}
+    for line, groups in enumerate(_EXCLUDE.strip().splitlines()):
+        for group, phrases in enumerate(groups.split("|")):
+            for phrase in phrases.split(";"):
+                found.setdefault(tuple(words(phrase)), set()).add((line, group))
+    return found
+
+
+_GROUPS = _read_groups()
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    is_name: bool  # has a capital letter and does not begin the text
+
+    @property
+    def tells(self) -> bool:
+        return not is_function_word(self.text)
+
+
+_Change = tuple[int, int, int, int]  # mine[a:b] stands where there[c:d] does
+
+
+def is_altered(
+    claim: str, sentence: str, before: str, known: Collection[str], question: str
+) -> bool:
+    """Whether a claim is a copy of a sentence, with more or less left out, but for what excludes
+    what stands in its place there: another relation, another name or thing that the sources speak
+    of too.
+
+    Args:
+        before: the sentence before, whose thing the sentence may name otherwise ("The device …").
+    """
+    mine, there = _read(claim), _read(sentence)
+    if not mine or not there or len(mine) * len(there) > MOST_WORDS**2:
+        return False
+    changes, same = _align(mine, there)
+    told = [word for word in mine if word.tells]
+    if same[0] < _SAME or same[1] < min(len(told) * _NEAR, len(told) - 1):
+        return False
+    is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
+    is_german = not _GERMAN.isdisjoint(word.text for word in there)
+    return any(
+        (not is_turned and _excludes(mine, there, change))  # twice is the same again
+        or (not is_german and _is_other_name(mine, there, change, known))
+        or _is_other_thing(mine, there, change, [*words(f"{before} {question}")], known)
+        for change in changes
+    )
+
+
+def _align(mine: Sequence[_Word], there: Sequence[_Word]) -> tuple[list[_Change], tuple[int, int]]:
+    """The places where two texts differ, and how many words they share, all and those that say
+    something."""
+    own = dict.fromkeys(word.text for word in there)  # in their order
+    forms = {
+        w.text: next((o for o in own if _is_same(w.text, o)), "") for w in mine if w.text not in own
+    }
+    matcher = SequenceMatcher(
+        None, [forms.get(w.text) or w.text for w in mine], [w.text for w in there], autojunk=False
+    )
+    same = [w for a, _, n in matcher.get_matching_blocks() for w in mine[a : a + n]]
+    changes = [(a, b, c, d) for kind, a, b, c, d in matcher.get_opcodes() if kind == "replace"]
+    return changes, (len(same), sum(word.tells for word in same))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one == other or (not (one + other).isdigit() and same_word(one, other))
+
+
+def _excludes(mine: Sequence[_Word], there: Sequence[_Word], change: _Change) -> bool:
+    """Since for until, always for often, must for may: before what both go on with."""
+    a, b, c, d = change
+    if b - a > _RELATION or d - c > _RELATION:
+        return False
+    one, other = ([w.text for w in part] for part in (mine[a:b], there[c:d]))
+    behind = next((w.text for w in mine[b:] if w.text not in _ARTICLES), "")
+    is_time = behind.isdigit() or behind in MONTHS or behind in SPELLED_OUT
+    first, second = (_groups(part, is_time=is_time) for part in (one, other))
+    lines = {line for line, _ in first} & {line for line, _ in second}
+    return any(
+        {g for line, g in first if line == at}.isdisjoint(g for line, g in second if line == at)
+        for at in lines
+    )
+
+
+def _groups(part: Sequence[str], *, is_time: bool) -> set[tuple[int, int]]:
+    return {
+        group
+        for size in (1, 2)
+        for at in range(len(part) - size + 1)
+        if is_time or part[at] not in _AMBIGUOUS
+        for group in _GROUPS.get(tuple(part[at : at + size]), ())
+    }
+
+
+def _is_other_name(
+    mine: Sequence[_Word], there: Sequence[_Word], change: _Change, known: Collection[str]
+) -> bool:
+    """One name for another, whole ones, that the sources know too."""
+    a, b, c, d = change
+    one, other = mine[a:b], there[c:d]
+    around = [*mine[a - 1 : a], *mine[b : b + 1], *there[c - 1 : c], *there[d : d + 1]]
+    if any(w.is_name for w in around) or not (0 < len(one) <= 3 and 0 < len(other) <= 4):
+        return False
+    first, second = ([w.text for w in part if w.text not in _ARTICLES] for part in (one, other))
+    if not (first and second) or not all(w.is_name or w.text in _ARTICLES for w in (*one, *other)):
+        return False
+    return _differ(first, second, [w.text for w in there], known)
+
+
+def _differ(
+    one: Sequence[str], other: Sequence[str], own: Sequence[str], known: Collection[str]
+) -> bool:
+    """Whether words are others that the sources know, and not the initials of them."""
+    initials = ["".join(word[0] for word in part) for part in (one, other)]
+    return (
+        all(is_known(word, known) and not is_known(word, own) for word in one)
+        and initials[0] not in other
+        and initials[1] not in one
+    )
+
+
+def _is_other_thing(
+    mine: Sequence[_Word],
+    there: Sequence[_Word],
+    change: _Change,
+    around: Sequence[str],
+    known: Collection[str],
+) -> bool:
+    """One thing for another, behind a preposition or an article that says that it was not spoken of
+    before, or at the beginning: one that the sources speak of too, or a word that is no common
+    one."""
+    a, b, c, d = change
+    one, other = [w.text for w in mine[a:b]], [w.text for w in there[c:d]]
+    if a == c == 0 and (one[0] in _ARTICLES) != (other[0] in _ARTICLES):  # The pilots, pilots
+        one, other = ([w for w in part if w not in _ARTICLES] for part in (one, other))
+    is_last = b == len(mine)  # it goes on there
+    if not 0 < len(one) <= _MOST or not (0 < len(other) <= _MOST or is_last):
+        return False
+    if any(map(_is_no_thing, one if is_last else (*one, *other))):
+        return False
+    texts = [w.text for w in there]
+    if any(is_known(word, [*texts, *around]) for word in one):
+        return False
+    if _have_one_head(one[-1], other[-1]):
+        return True
+    is_thing = not any(map(is_common, (*one, *other)))
+    if not a:
+        is_thing = is_thing or (b < len(mine) and mine[b].text not in _ARTICLES)
+    elif a == 1 and mine[0].text in _ARTICLES:
+        is_thing = all(is_known(word, known) for word in one)
+    else:
+        before = _BEFORE | _ARTICLES if is_last else _BEFORE
+        is_thing = is_thing or mine[a - 1].text in before
+    return is_thing and all(is_known(w, known) or not is_common(w) for w in one)
+
+
+def _is_no_thing(word: str) -> bool:
+    return word.isdigit() or is_function_word(word) or is_of_speech(word) or says_how(word)
+
+
+def _have_one_head(one: str, other: str) -> bool:
+    """Whether two words are compounds of one head: team leader and shift leader, in one word."""
+    size = common_start(one[::-1], other[::-1])
+    return size >= _HEAD and min(len(one), len(other)) - size > 1
+
+
+def _read(text: str) -> list[_Word]:
+    return [*_words_of(text)]
+
+
+def _words_of(text: str) -> Iterator[_Word]:
+    for match in _TOKEN.finditer(text):
+        inside = text[: match.start()].strip("\"“„'*_ ([-|") or _CAPITAL.match(text, match.end())
+        is_name = match[0][0].isupper() and bool(inside)
+        for word in words(match[0]):
+            yield _Word(word, is_name)
