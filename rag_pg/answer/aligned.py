@@ -45,8 +45,6 @@ partly; largely; mainly; mostly; primarily; chiefly; teilweise; hauptsächlich |
 if; when; provided; wenn; falls; sofern | unless; until
 tried; attempted; sought; wanted; wished; hoped; planned; intended; aimed; tries; wants; plans; versuchte; wollte | managed; succeeded; able; gelang | failed; refused; declined; fails; refuses | agreed; agrees
 still; noch | no longer; nicht mehr
-proposed; suggested; recommended; advised | ordered; required; demanded; introduced; decided
-nominated; shortlisted | awarded; won
 """  # noqa: E501
 _AMBIGUOUS = frozenset(
     words("in at on from by within im am ab en dans en")
@@ -63,6 +61,7 @@ def _read_groups() -> dict[tuple[str, ...], set[tuple[int, int]]]:
 
 
 _GROUPS = _read_groups()
+_RELATING = frozenset(word for phrase in _GROUPS for word in phrase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +95,12 @@ def is_altered(
     if same[0] < _SAME or same[1] < min(len(told) * _NEAR, len(told) - 1):
         return False
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
+    around = words(f"{before} {question}")
     is_german = not _GERMAN.isdisjoint(word.text for word in there)
     return any(
         (not is_turned and _excludes(mine, there, change))  # twice is the same again
         or (not is_german and _is_other_name(mine, there, change, known))
-        or _is_other_thing(mine, there, change, [*words(f"{before} {question}")], known)
+        or _is_other_thing(mine, there, change, around, known, is_only=len(changes) == 1)
         for change in changes
     )
 
@@ -130,6 +130,8 @@ def _excludes(mine: Sequence[_Word], there: Sequence[_Word], change: _Change) ->
     if b - a > _RELATION or d - c > _RELATION:
         return False
     one, other = ([w.text for w in part] for part in (mine[a:b], there[c:d]))
+    if not all(w in _RELATING or says_how(w) or is_function_word(w) for w in (*one, *other)):
+        return False
     behind = next((w.text for w in mine[b:] if w.text not in _ARTICLES), "")
     is_time = behind.isdigit() or behind in MONTHS or behind in SPELLED_OUT
     first, second = (_groups(part, is_time=is_time) for part in (one, other))
@@ -183,10 +185,12 @@ def _is_other_thing(
     change: _Change,
     around: Sequence[str],
     known: Collection[str],
+    *,
+    is_only: bool,
 ) -> bool:
     """One thing for another, behind a preposition or an article that says that it was not spoken of
-    before, or at the beginning: one that the sources speak of too, or a word that is no common
-    one."""
+    before, or at the beginning: one that the sources speak of too, or, where nothing else
+    differs, a word that is no common one."""
     a, b, c, d = change
     one, other = [w.text for w in mine[a:b]], [w.text for w in there[c:d]]
     if a == c == 0 and (one[0] in _ARTICLES) != (other[0] in _ARTICLES):  # The pilots, pilots
@@ -209,7 +213,7 @@ def _is_other_thing(
     else:
         before = _BEFORE | _ARTICLES if is_last else _BEFORE
         is_thing = is_thing or mine[a - 1].text in before
-    return is_thing and all(is_known(w, known) or not is_common(w) for w in one)
+    return is_thing and all(is_known(w, known) or (is_only and not is_common(w)) for w in one)
 
 
 def _is_no_thing(word: str) -> bool:

@@ -186,8 +186,8 @@ def figures_of(source: str) -> frozenset[Decimal]:
         found |= {part, part * 100} if named.search(source) else set()
     for match in _WORD.finditer(source.lower()):
         word = match[0]
-        for number in (_in_word(word), SPELLED_OUT.get(word), ORDINALS.get(word), MONTHS.get(word),
-                       _HOURS.get(word)):  # fmt: skip
+        for number in (_in_word(word), _in_word(word.partition("-")[0]), SPELLED_OUT.get(word),
+                       ORDINALS.get(word), MONTHS.get(word), _HOURS.get(word)):  # fmt: skip
             if number is not None:
                 found.add(Decimal(number))
     return frozenset(found)
@@ -270,14 +270,10 @@ def _numbers(text: str) -> Sequence[tuple[int, int, Decimal]]:
     text = _DATE.sub(r"\1 \2 ", text)
     found = [(m.start(), m.end(), _read(m[0])) for m in _WRITTEN.finditer(text)]
     for match in _WORD.finditer(text):
-        word = match[0].lower()
-        number = _in_word(word)
-        if number is None and "-" in word:  # a ten-year plan
-            word = word.partition("-")[0]
-            number = _in_word(word)
-        is_article = number == 1 and not word.endswith("mal")
+        number = _in_word(match[0].lower())
+        is_article = number == 1 and not match[0].lower().endswith("mal")
         if number is not None and (not is_article or _TENS.search(text, 0, match.start())):
-            found.append((match.start(), match.start() + len(word), Decimal(number)))
+            found.append((match.start(), match.end(), Decimal(number)))
     joined: list[tuple[int, int, Decimal]] = []
     for begin, stop, value in sorted(found):
         first = joined[-1] if joined else (0, 0, Decimal(0))

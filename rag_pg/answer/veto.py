@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ from rag_pg.answer.near_copy import (
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import misorders, swaps
-from rag_pg.answer.passage import read_source
+from rag_pg.answer.passage import SourceText, read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
@@ -50,6 +50,7 @@ _FEW = 1 / 3  # of the words of a statement that cites nothing, which its source
 _LONGEST = 8  # letters of initials
 _INITIALS = r"\w+(?:\s+[a-z]{1,3})?[\s-]+"  # of United States, US
 _YEAR = re.compile(r"1\d{3}|20\d\d")
+_MEMBER = 60  # characters of a member of a list that is no sentence
 _NO = re.compile(r"\W*(?:\w+:\s+)?(?:no|nein|non)\b\s*[,.;!–—]", re.IGNORECASE)  # Ben: No, …
 _BACK = re.compile(  # what means a sentence before
     r"\b(?:this|that|these|those|its|their|they|them|ones?|dies\w*|deren|dessen|davon|dabei|dadurch"
@@ -199,7 +200,7 @@ def _nearest(claim: str, sources: Sequence[str], *, alone: bool = False) -> list
     for source in sources:
         before = ""
         read = read_source(source)
-        for text, heading in zip(read.told, read.headings, strict=True):
+        for text, heading in _told(read):
             missing = [word for word in stated if not has_word(text, word)]
             own = len(stated) - len(missing)
             more = 0 if alone else sum(has_word(f"{heading} {before}", w) for w in missing)
@@ -207,6 +208,24 @@ def _nearest(claim: str, sources: Sequence[str], *, alone: bool = False) -> list
             before = text
     most = max((share for share, _, _ in found), default=0.0)
     return [(one, before) for share, one, before in found if share and share >= most - _EQUAL]
+
+
+def _told(read: SourceText) -> Iterator[tuple[str, str]]:
+    """The sentences of a source with the headings above them; short members of a list with what
+    leads to it, as one."""
+    members: list[str] = []
+    for sentence, text, heading in zip(read.sentences, read.told, read.headings, strict=True):
+        is_member = sentence.kind == "item" and len(text) < _MEMBER and text[-1] not in ".!?:"
+        if members and (not is_member or sum(map(len, members)) > LONGEST):
+            yield ", ".join(members).replace(":,", "", 1), ""
+            members = []
+        if text.endswith(":") and sentence.kind == "prose":
+            members = [text]
+        elif members:
+            members.append(text)
+        yield text, heading
+    if members:
+        yield ", ".join(members).replace(":,", "", 1), ""
 
 
 def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
