@@ -154,6 +154,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _mixes_parallels(claim, sentence)
         or _takes_figure(claim, sentence)
         or _takes_predicate(claim, sentence)
+        or _takes_cell(claim, sentence)
     )
 
 
@@ -349,6 +350,30 @@ def _takes_figure(claim: str, sentence: str) -> bool:
         for number, thing in of_mine
         if len(of_mine) == 1
     )
+
+
+def _takes_cell(claim: str, sentence: str) -> bool:
+    """Whether a claim names one column of a row ("Name: Ivy Barn; Rent: $640; Deposit: $90") and
+    has, for its value, that of another."""
+    cells = [cell.partition(": ") for cell in sentence.split("; ")]
+    if len(cells) < 3 or not all(value for _, _, value in cells):
+        return False
+    (_, _, row), *rest = [(_tokens(name), name, _tokens(value)) for name, _, value in cells]
+    mine = [token for token in _tokens(claim) if not _has(row, token)]
+    named = [(name, value) for name, _, value in rest if name and _has_all(mine, name)]
+    if len(named) != 1:
+        return False
+    ((name, value),) = named
+    left = [token for token in mine if not _has(name, token)]
+    return (
+        bool(value)
+        and not any(_has(left, token) for token in value)
+        and any(other and other is not value and _has_all(left, other) for _, _, other in rest)
+    )
+
+
+def _has_all(tokens: Sequence[str], some: Sequence[str]) -> bool:
+    return all(_has(tokens, token) for token in some)
 
 
 def _takes_predicate(claim: str, sentence: str) -> bool:

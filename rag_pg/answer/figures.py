@@ -129,10 +129,13 @@ def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
     plain = _OCLOCK.sub("", _LISTED.sub("", _CITATION.sub("", claim)))
     given, values = figures_of(results), figures_of(source)
     counted = [(n, of) for text, one, of in counted_figures(source) for n in readings(text, one)]
+    large = {one * _LARGE[of] for one, of in counted if of in _LARGE}
     wrong = _other_half(plain, source) if not given else []
     late = {Decimal(int(match[1])) for match in _AFTERNOON.finditer(plain)}
     for written, value, unit in counted_figures(plain):
-        if _has(written, value, given) or (unit in _LARGE and value * _LARGE[unit] in values):
+        if _has(written, value, given) or value in large:
+            continue
+        if unit in _LARGE and value * _LARGE[unit] in values:
             continue
         if value in late and value % 12 + 12 in values:
             continue

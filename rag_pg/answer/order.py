@@ -26,6 +26,10 @@ _STEP = re.compile(
     r"[,;.]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+|\s+(?=(?:then|ensuite|puis)\b)",
     re.IGNORECASE,
 )
+_PASSIVE = re.compile(
+    r"(?i)\b(?:be|been|being|is|are|was|were)\s+(?:\w+ly\s+)?(\w+(?:ed|en|[dt]))\b"
+    r"[^,;:]{0,99}?\sby\s(?:the\s|an?\s)?(\w+)"
+)
 _CASES = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
@@ -78,6 +82,26 @@ def swaps(claim: str, sentence: str) -> bool:
                 if _are_exchanged(mine, there, start, begin, length):
                     return True
     return False
+
+
+def is_done_to(claim: str, sentence: str) -> bool:
+    """Whether a claim says that a thing was done by what it is done to in a sentence: "The owner is
+    paid by the tenant" where the owner pays the tenant."""
+    done = _PASSIVE.search(claim)
+    if done is None or _PASSIVE.search(sentence):
+        return False
+    verb, actor = (next(iter(words(part)), "") for part in done.groups())
+    told = words(sentence)
+    at = [n for n, word in enumerate(told) if same_word(verb, word)]
+    if not actor or len(at) != 1:
+        return False
+    before, behind = told[: at[0]], told[at[0] :]
+    if "by" in behind or is_among(actor, before) or not is_among(actor, behind):
+        return False
+    return any(
+        not is_function_word(word) and is_among(word, before) and not is_among(word, behind)
+        for word in words(claim[: done.start()])
+    )
 
 
 def misorders(claim: str, sentence: str) -> bool:

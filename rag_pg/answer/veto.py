@@ -21,8 +21,8 @@ from rag_pg.answer.near_copy import (
     tells_of_another,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
-from rag_pg.answer.order import misorders, swaps
-from rag_pg.answer.passage import SourceText, read_source
+from rag_pg.answer.order import is_done_to, misorders, swaps
+from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
 from rag_pg.answer.talk import is_of_speech
@@ -51,6 +51,7 @@ _LONGEST = 8  # letters of initials
 _INITIALS = r"\w+(?:\s+[a-z]{1,3})?[\s-]+"  # of United States, US
 _YEAR = re.compile(r"1\d{3}|20\d\d")
 _MEMBER = 60  # characters of a member of a list that is no sentence
+_PAIR = re.compile(r"[^:;.]{1,40}: [^:;]{1,60}(?::\d\d[^:;]{0,20})?(?<![.!?])")
 _NO = re.compile(r"\W*(?:\w+:\s+)?(?:no|nein|non)\b\s*[,.;!–—]", re.IGNORECASE)  # Ben: No, …
 _BACK = re.compile(  # what means a sentence before
     r"\b(?:this|that|these|those|its|their|they|them|ones?|dies\w*|deren|dessen|davon|dabei|dadurch"
@@ -101,6 +102,7 @@ def find_veto(
         or is_exchanged(claim, sentence)
         or swaps(claim, sentence)
         or misorders(claim, sentence)
+        or is_done_to(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
         or leaves_out_kind(claim, sentence, question)
         or adds_only(claim, sentence)
@@ -199,8 +201,7 @@ def _nearest(claim: str, sources: Sequence[str], *, alone: bool = False) -> list
     found: list[tuple[float, str, str]] = []
     for source in sources:
         before = ""
-        read = read_source(source)
-        for text, heading in _told(read):
+        for text, heading in _told(source):
             missing = [word for word in stated if not has_word(text, word)]
             own = len(stated) - len(missing)
             more = 0 if alone else sum(has_word(f"{heading} {before}", w) for w in missing)
@@ -210,22 +211,32 @@ def _nearest(claim: str, sources: Sequence[str], *, alone: bool = False) -> list
     return [(one, before) for share, one, before in found if share and share >= most - _EQUAL]
 
 
-def _told(read: SourceText) -> Iterator[tuple[str, str]]:
+def _told(source: str) -> Iterator[tuple[str, str]]:
     """The sentences of a source with the headings above them; short members of a list with what
-    leads to it, as one."""
-    members: list[str] = []
+    leads to it as one, and lines of names and values ("Rent: 640 euros") as a row."""
+    read = read_source(source)
+    joined: list[str] = []
+    stop, is_record = 0, False
     for sentence, text, heading in zip(read.sentences, read.told, read.headings, strict=True):
         is_member = sentence.kind == "item" and len(text) < _MEMBER and text[-1] not in ".!?:"
-        if members and (not is_member or sum(map(len, members)) > LONGEST):
-            yield ", ".join(members).replace(":,", "", 1), ""
-            members = []
-        if text.endswith(":") and sentence.kind == "prose":
-            members = [text]
-        elif members:
-            members.append(text)
+        is_pair = sentence.kind == "prose" and bool(_PAIR.fullmatch(text))
+        goes_on = is_pair and source[stop : sentence.start] == "\n" if is_record else is_member
+        if joined and (not goes_on or sum(map(len, joined)) > LONGEST):
+            yield from _one(joined, heading)
+            joined = []
+        if joined:
+            joined.append(text)
+        elif sentence.kind == "prose" and (is_pair or text.endswith(":")):
+            joined, is_record = [text], is_pair
+        stop = sentence.stop
         yield text, heading
-    if members:
-        yield ", ".join(members).replace(":,", "", 1), ""
+    yield from _one(joined, "")
+
+
+def _one(joined: Sequence[str], heading: str) -> Iterator[tuple[str, str]]:
+    if len(joined) > 1:
+        first, *rest = joined
+        yield f"{first[:-1]} {', '.join(rest)}" if first[-1] == ":" else "; ".join(joined), heading
 
 
 def _has_figure_of_another(clause: str, sources: Sequence[str]) -> bool:
