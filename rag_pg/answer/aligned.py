@@ -95,12 +95,20 @@ def is_altered(
     if same[0] < _SAME or same[1] < min(len(told) * _NEAR, len(told) - 1):
         return False
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
-    around = words(f"{before} {question}")
+    asked, told_before = words(question), words(before)
     is_german = not _GERMAN.isdisjoint(word.text for word in there)
     return any(
         (not is_turned and _excludes(mine, there, change))  # twice is the same again
         or (not is_german and _is_other_name(mine, there, change, known))
-        or _is_other_thing(mine, there, change, around, known, is_only=len(changes) == 1)
+        or _is_other_thing(
+            mine,
+            there,
+            change,
+            # what a sentence begins or ends with may be what was spoken of before
+            [*asked, *(told_before if change[0] < 2 or change[1] == len(mine) else ())],
+            known,
+            is_only=len(changes) == 1,
+        )
         for change in changes
     )
 
