@@ -197,6 +197,7 @@ def _xlsx(file: io.BytesIO) -> Office:
                 continue
             about = _about(file, sheet)
             width, height = sheet.max_column or _COLUMNS, sheet.max_row or _ROWS
+            sheet.reset_dimensions()  # else each row is as wide as one cell far out makes the sheet
             left_out += {  # those beside the data have nothing that is left out
                 "row": sum(number <= height for number in about.rows),
                 "column": sum(column < width for column in about.columns),

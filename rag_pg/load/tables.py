@@ -8,8 +8,10 @@ from datetime import date, datetime, time
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from rag_pg.errors import UnsupportedFile
 from rag_pg.load.records import table_rows
 
+_LONGEST = 100_000_000  # characters of a list: each row repeats the names and what is merged
 _YEAR = re.compile("(?:19|20)[0-9][0-9]")
 _DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?(?:[ T].*)?|\d\d?([./-])\d\d?\1(?:\d\d){1,2}")
 
@@ -36,10 +38,16 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     if names is None:  # one column, or a head of one name
         names, *rest = above or [[]]
         filled, above = chain(rest, filled), []
-    items = []
+    items, length = [], 0
     for cells in filled:
         named = zip([*names, *[""] * len(cells)], cells, strict=False)
         items.append("- " + "; ".join(f"{n}: {c}" if n else c for n, c in named if c))
+        length += len(items[-1])
+        if length > _LONGEST:
+            raise UnsupportedFile(
+                f"has over {_LONGEST:,} characters where each row repeats the names of its columns "
+                "and what is merged into it; shorten those, or split the file"
+            )
     if names and not items:
         items = ["- " + "; ".join(filter(None, names))]
     titles = [next(filter(None, cells)) for cells in above[:-1]]
@@ -71,7 +79,9 @@ def merged(
     head: list[list[object]] = []
     end = None  # the last row of the head
     for number, row in enumerate(rows, 1):
-        cells = [*row]
+        if not row:
+            continue
+        cells = [*row, *[None] * (max(down, default=-1) + 1 - len(row))]
         for span in begin.get(number, ()):
             if span.last > number and span.left < len(cells):
                 down[span.left] = (span.last, cells[span.left])

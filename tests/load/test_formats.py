@@ -208,6 +208,27 @@ def test_merged_cells_of_a_sheet_are_in_each_of_their_rows() -> None:
     )
 
 
+def test_a_cell_far_out_makes_no_row_wide() -> None:
+    from openpyxl import Workbook
+
+    workbook = Workbook()
+    sheet: Any = workbook.active
+    for row in (["Boat", "Fee"], ["Ferry", 9], [None, 8]):
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet["XFD1048576"] = "far"
+    file = io.BytesIO()
+    workbook.save(file)
+    assert read("fees.xlsx", file.getvalue()).content == (
+        "# Sheet 1: Sheet\n\n- Boat: Ferry; Fee: 9\n- Boat: Ferry; Fee: 8\n- far"
+    )
+
+
+def test_names_of_columns_that_make_a_table_too_long_are_refused() -> None:
+    with pytest.raises(UnsupportedFile, match="a.csv has over 100,000,000 characters where each"):
+        read("a.csv", b"%b,b\n" % (b"a" * 100_000) + b"x,y\n" * 1_001)
+
+
 HIDDEN = "left out, as hidden: "
 
 
