@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from rag_pg.text import estimate_tokens
 from rag_pg.types import Completion, Message, Tool, Usage
 
 ANSWER_TOKENS = 1024
+log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -157,9 +159,13 @@ class Asker:
             self.stopped = exc.bound
         elif not isinstance(exc, UnusableReply):
             self.failed.add(model)
-        usage = exc.usage if isinstance(exc, ProviderError) else None
+        usage, told = None, str(exc)
+        if isinstance(exc, ProviderError):
+            usage, told = exc.usage, exc.told
+            if exc.said:
+                log.warning("%s", exc)
         self.trace.step(
-            "llm", seconds=seconds, usage=usage, purpose=purpose, model=model, error=str(exc)
+            "llm", seconds=seconds, usage=usage, purpose=purpose, model=model, error=told
         )
 
     def _check_finish(self, got: Completion, model: str) -> None:

@@ -168,8 +168,8 @@ def _following(name: str, exc: ProviderError, context: AnswerContext) -> str:
     has_failed = asker.llm is None or asker.llm.name in asker.failed
     by_words = asker.account.is_late or has_failed or name == "single"
     following = "extractive" if by_words else "single"
-    context.trace.note(f"{name} {verb}: {exc}; answered by {following}")
-    context.trace.step("fallback", strategy=following, reason=str(exc))
+    context.trace.note(f"{name} {verb}: {exc.told}; answered by {following}")
+    context.trace.step("fallback", strategy=following, reason=exc.told)
     return following
 
 

@@ -227,7 +227,14 @@ class Connection(Generic[C]):
         kinds = {kind.__name__ for error in _causes(exc) for kind in type(error).__mro__}
         response = getattr(exc, "response", None)
         if hasattr(response, "status_code"):
-            return self._from_response(response, exc)
+            body = _error_body(response, exc)
+            code = str(body.get("status") or body.get("code") or body.get("type") or "")
+            status = int(response.status_code)
+            label = f"{status} {code}" if code not in ("", str(status)) else f"{status}"
+            detail = self._clean(f"{label}: {body.get('message') or ''}")
+            error = self._from_response(response, status, body, detail)
+            error.said = detail.removeprefix(label).removeprefix(": ")
+            return error
         if kinds & {"TimeoutException", "Timeout", "ReadTimeoutError", "SlowReply"}:
             return ProviderTimeout(
                 f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
@@ -243,19 +250,20 @@ class Connection(Generic[C]):
                 f"cannot reach {name} at {url} ({detail}); check {', '.join(check)}"
             )
         if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
-            return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
+            error = ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
+            error.said = detail
+            return error
         kind, text = last_reply()
         shown = f"{kind}: {self._clean(text)[:SHOWN] or 'nothing'}" if kind else detail
         mend = f"; check {self.provider.url_setting}" if self.provider.url_setting else ""
-        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({shown}){mend}")
+        error = UnusableReply(f"{name} at {url} gave a reply that cannot be read ({shown}){mend}")
+        error.said = shown
+        return error
 
-    def _from_response(self, response: Any, exc: Exception) -> ProviderError:
+    def _from_response(
+        self, response: Any, status: int, body: Mapping[str, Any], detail: str
+    ) -> ProviderError:
         name = self.provider.name
-        status = int(response.status_code)
-        body = _error_body(response, exc)
-        code = str(body.get("status") or body.get("code") or body.get("type") or "")
-        label = f"{status} {code}" if code not in ("", str(status)) else f"{status}"
-        detail = self._clean(f"{label}: {body.get('message') or ''}")
         refused = status in (401, 403) or "API_KEY_INVALID" in str(body.get("details"))
         if refused or (status == 400 and "api key" in detail.lower()):
             settings = " or ".join(self.provider.key_settings)

@@ -75,7 +75,8 @@ def left_out(what: str, exc: RagError) -> str:
     if isinstance(exc, BudgetExceeded):
         return f"{what} was stopped by {exc.bound}"
     answered = isinstance(exc, AnswerBlocked | UnfitAnswer)
-    return f"{what} {'failed' if answered else 'was skipped'}: {exc}"
+    told = exc.told if isinstance(exc, ProviderError) else exc
+    return f"{what} {'failed' if answered else 'was skipped'}: {told}"
 
 
 def _complaint(wrong: str) -> str:

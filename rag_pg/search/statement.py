@@ -53,7 +53,7 @@ def find_by_statement(
         if failure is not None:
             found.method = "keyword"
             found.skipped.add("vector")
-            found.notes.append(f"vector search was skipped: {failure}")
+            found.notes.append(f"vector search was skipped: {getattr(failure, 'told', failure)}")
         return found
     raise AssertionError("the last attempt returns or raises")
 

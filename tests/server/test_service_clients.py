@@ -217,6 +217,18 @@ def test_mcp_is_served_beside(url: str) -> None:
     assert "search" in names and count == {"documents": 2}
 
 
+@pytest.mark.parametrize(("status", "end"), [(401, "error"), (404, "answer")])
+def test_what_a_provider_says_of_an_error_stays_with_the_service(
+    url: str, model: FakeOpenAI, status: int, end: str
+) -> None:
+    model.reset()
+    model.fail(status, "of account org-private", times=9)
+    told = httpx2.post(f"{url}/ask", json=ASK, timeout=BOUND).text
+    assert f"event: {end}" in told and str(status) in told
+    assert "private" not in told
+
+
+
 def test_who_goes_away_frees_the_answer_and_its_model(url: str, model: FakeOpenAI) -> None:
     """Two answers are made at once and none may wait: while two models think the next is refused,
     and when their readers have gone it is answered."""
