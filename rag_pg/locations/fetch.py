@@ -42,12 +42,14 @@ class Fetcher:
     """Fetches pages of one host.
 
     host: to which alone redirects lead; "": any. seconds: for one page, redirects apart.
+    cut: of what has more than max_bytes the beginning is a page, else it is refused.
     """
 
     network: Network
     host: str
     max_bytes: int
     seconds: float
+    cut: bool = False
 
     def fetch(
         self, url: str, headers_of: Callable[[str], Mapping[str, str]] = lambda url: {}
@@ -134,6 +136,8 @@ class Fetcher:
         data = bytearray()
         while piece := response.read1(_PIECE):
             data += piece
+            if len(data) > self.max_bytes and self.cut:
+                return Page(address=address, status=200, headers=found, data=data[: self.max_bytes])
             if len(data) > self.max_bytes:
                 raise http.client.HTTPException(f"it has more than {self.max_bytes:,} bytes")
         if response.length:  # what was announced and did not come

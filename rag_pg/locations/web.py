@@ -8,6 +8,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _OPTIONS = {"depth": (0, 20, 3), "pages": (1, 100_000, 1000), "minutes": (1, 1440, 60)}
 _PAGE_SECONDS = 20.0
 _LONGEST_DELAY = 30.0  # that a robots.txt may ask for between two pages
-_ROBOTS_BYTES = 500_000
+_ROBOTS_BYTES = 512_000  # that are heard, as RFC 9309 asks for at least
 _SITEMAP_BYTES = 50_000_000  # as the protocol bounds them
 _MOST_SITEMAPS = 100
 _LISTED = 100_000_000  # characters of the addresses in them
@@ -153,12 +154,15 @@ class Website:
             from protego import Protego
         url = f"{self.start.scheme}://{self.start.netloc}/robots.txt"
         try:
-            page = self._fetcher(_ROBOTS_BYTES).fetch(url)
+            page = replace(self._fetcher(_ROBOTS_BYTES), cut=True).fetch(url)
         except RagError as exc:
             raise LocationUnavailable(f"{self.location} cannot be read: {exc}") from None
         if page.status == 429 or page.status >= 500:
             raise LocationUnavailable(f"{url} answers with status {page.status}; try again later")
-        self._robots = Protego.parse(page.data.decode("utf-8-sig", "replace"))
+        lines = page.data.splitlines(keepends=True)
+        if len(page.data) == _ROBOTS_BYTES:  # half a line may forbid more than the whole
+            lines.pop()
+        self._robots = Protego.parse(b"".join(lines).decode("utf-8-sig", "replace"))
 
     def _page(self, url: str, known: Known) -> Page | None:
         """Fetch a page unless its robots.txt forbids it; only what has changed is answered.
@@ -199,6 +203,7 @@ class Website:
         """Return the pages of a sitemap and of those it lists, None for any other page."""
         found: list[str] = []
         waiting: list[Page | str] = [page]  # each is fetched when it is read, so one is held
+        known = {str(page.address)}
         read = size = 0
         while waiting:
             urls, sitemaps = _sitemap(self._sitemap_page(waiting.pop()))
@@ -209,7 +214,8 @@ class Website:
             read += 1
             found += urls
             size += sum(map(len, urls))
-            waiting += sitemaps
+            waiting += [one for one in dict.fromkeys(sitemaps) if one not in known]
+            known.update(sitemaps)
             if read + len(waiting) > _MOST_SITEMAPS:
                 raise LocationUnavailable(f"{self.location} has over {_MOST_SITEMAPS} sitemaps")
             if size > _LISTED:

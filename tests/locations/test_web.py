@@ -116,6 +116,17 @@ def test_robots_are_heard(docs: Collection, sync: Callable[..., Any], site: Site
     assert "/guide/hidden" not in site.asked
 
 
+def test_of_a_long_robots_txt_the_beginning_is_heard(
+    docs: Collection, sync: Callable[..., Any], site: Site
+) -> None:
+    told = b"User-agent: *\nDisallow: /guide/hidden\n".ljust(512_000 - len("Disallow: /"), b"#")
+    site.pages["/robots.txt"] = (200, {}, told[:-1] + b"\nDisallow: /none\n")
+    site.pages["/guide/"] = html("Start.", "hidden", "b")
+    site.pages["/guide/hidden"] = html("Hidden.")
+    sync()
+    assert paths(docs) == ["", "b"]
+
+
 def sitemap(*urls: str, kind: str = "url", root: str = "urlset") -> Any:
     rows = "".join(f"<{kind}><loc>{url}</loc></{kind}>" for url in urls)
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -128,7 +139,12 @@ def test_a_sitemap_says_what_there_is(
     base = "http://docs.example"
     site.pages |= {
         "/sitemap.xml": sitemap(
-            f"{base}/1.xml", f"{base}/2.xml", kind="sitemap", root="sitemapindex"
+            f"{base}/1.xml",
+            f"{base}/2.xml",
+            f"{base}/sitemap.xml",
+            *[f"{base}/1.xml"] * 100,
+            kind="sitemap",
+            root="sitemapindex",
         ),
         "/1.xml": sitemap(f"{base}/guide/a", f"{base}/guide/b", "http://elsewhere.example/"),
         "/2.xml": sitemap(f"{base}/secret"),
