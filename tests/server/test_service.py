@@ -210,6 +210,15 @@ def test_the_page_has_its_files_and_no_other(filled: Rag) -> None:
     assert kinds[4:] == [problem] * 3
 
 
+@pytest.mark.parametrize("range", ["bytes=99999999-", "bytes=x"])
+def test_a_file_of_the_page_is_whole_whatever_range_is_asked_for(filled: Rag, range: str) -> None:
+    async def ask(client: httpx2.AsyncClient) -> httpx2.Response:
+        return await client.get("/", headers={"Range": range})
+
+    found = with_service(app_over(filled), ask)
+    assert found.status_code == 200 and found.text.endswith("</html>\n")
+
+
 @pytest.mark.parametrize(
     ("method", "path", "more", "status", "told"),
     [

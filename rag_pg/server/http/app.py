@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from rag_pg.client import AsyncRag
 from rag_pg.config import Settings
@@ -51,13 +52,21 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     for part in (routes, calls, openai, others):
         app.include_router(part.routes)
     app.router.routes.append(Route(PATH, service.mcp))
-    page = StaticFiles(directory=PAGE, html=True)
+    page = _Page(directory=PAGE, html=True)
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes
         app.router.routes.append(Route(path, page, methods=["GET"]))
     add_problems(app)
     most = Settings.from_environment().max_file_bytes + FORM_BYTES
     app.add_middleware(Guard, service=service, max_upload=most, open_paths=OPEN)
     return app
+
+
+class _Page(StaticFiles):
+    """The files of the page, each whole: what a range asks for in vain would be no problem+json."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [header for header in scope["headers"] if header[0] != b"range"]
+        await super().__call__({**scope, "headers": headers}, receive, send)
 
 
 class Documented(FastAPI):
