@@ -48,13 +48,15 @@ _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends,
     **dict.fromkeys(_PARTS, ((*_PARTS, "caption", "colgroup"), ("table",))),
 }
 _UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:hidden"
+    r"(?:^|;)(?:display:none|(?:content-)?visibility:hidden|font-size:1px|transform:scale\(0\)"
     r"|(?:font-size|opacity):0(?:\.0+)?(?:px|pt|em|rem|%)?(?=;|!|$)"
     r"|(?:left|top|text-indent):-\d{3,}|clip:rect\((?:[01](?:px)?,?){4}\)|clip-path:inset\((?:50|100)%)"
 )
+_NOTHING = r"white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\)"
 _WHITE = re.compile(
-    r"(?:^|;)color:(?:white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\))(?=;|!|$)"
+    rf"(?:^|;)color:(?:{_NOTHING}|transparent|rgba\([\d.]+,[\d.]+,[\d.]+,0\))(?=;|!|$)"
 )
+_WHITE_BEHIND = re.compile(rf"(?:^|;)background(?:-color)?:(?:{_NOTHING})(?=;|!|$)")
 _SHOWS = re.compile(r"(?:^|;)(?:display|visibility|font-size|opacity|color):")
 _SELECTOR = re.compile(r"[\w-]*([.#][\w-]+)")  # a script shows a whole page again, as it loads
 _ARROW = re.compile(r"\A(?:[«‹←⟵◀<]|<<)\s*\w|\w\s*(?:[»›→⟶▶>]|>>)\Z")
@@ -154,7 +156,7 @@ def declared_encoding(data: bytes) -> str | None:
 def _drop_hidden(soup: BeautifulSoup) -> int:
     """Take out what a reader of the page does not see by its own style; return how many characters.
 
-    White text is hidden where nothing in the page could make what is behind it dark.
+    White text is hidden where what is behind it is white, or nothing in the page could make it dark.
     """
     sheets = soup.select("style, link[rel~=stylesheet]")
     dark = any(tag.name == "link" or "background" in tag.get_text() for tag in sheets)
@@ -163,14 +165,19 @@ def _drop_hidden(soup: BeautifulSoup) -> int:
     for tag in soup.find_all(True):
         if tag.decomposed or not (style := _style(tag, of_sheets)):
             continue
-        around = [tag, *tag.parents] if _WHITE.search(style) and not dark else []
-        on_white = around and not any(
-            "background" in str(one.get("style")) or one.get("bgcolor") for one in around
-        )
-        if _UNSEEN.search(style) or on_white:
+        around = map(_background, [tag, *tag.parents]) if _WHITE.search(style) else []
+        behind = next(filter(None, around), "" if dark else "background:white")
+        if _UNSEEN.search(style) or (_WHITE.search(style) and _WHITE_BEHIND.search(behind)):
             count += len(_words(tag))
             tag.decompose()
     return count
+
+
+def _background(tag: Tag) -> str:
+    """The tag's own style, where it says what is behind its text, without white space."""
+    style = re.sub(r"\s", "", str(tag.get("style") or "").lower())
+    colour = tag.get("bgcolor")
+    return f"background:{colour}" if colour else style * ("background" in style)
 
 
 def _style(tag: Tag, of_sheets: Mapping[str, str]) -> str:

@@ -172,17 +172,25 @@ def _chart(chart: Any) -> str:
         else ""
     )
     tables = [f"Chart: {_line(name)}" if name else "Chart"]
-    for plot in plots:
-        series = [*plot.series]
+    for plot, series in chain.from_iterable(map(_alike, plots)):
+        places = series[0]._element.xpath("./c:xVal//c:pt")
+        at = {int(point.get("idx")): _line("".join(point.itertext())) for point in places}
         labels = [_line(label) for label in plot.categories]
         values = [[*one.values] for one in series]
         count = max(len(labels), *map(len, values))
         rows = [["", *(_line(one.name) for one in series)]]
         for n in range(count):
             cells = (_cell(v[n]) if n < len(v) else "" for v in values)
-            rows.append([labels[n] if n < len(labels) else str(n + 1), *cells])
+            rows.append([labels[n] if n < len(labels) else at.get(n, str(n + 1)), *cells])
         tables.append(rows_as_table(rows, head=True))
     return "\n\n".join(filter(None, tables))
+
+
+def _alike(plot: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the series of a plot with the same labels: of points each has its own."""
+    series = [*plot.series]
+    apart = any(one._element.xpath("./c:xVal") for one in series)
+    yield from ((plot, [one]) for one in series) if apart else [(plot, series)]
 
 
 def _xlsx(file: io.BytesIO) -> Office:
