@@ -156,7 +156,7 @@ def declared_encoding(data: bytes) -> str | None:
 def _drop_hidden(soup: BeautifulSoup) -> int:
     """Take out what a reader of the page does not see by its own style; return how many characters.
 
-    White text is hidden where what is behind it is white, or nothing in the page could make it dark.
+    White text is hidden where what is behind it is white, or nothing could make it dark.
     """
     sheets = soup.select("style, link[rel~=stylesheet]")
     dark = any(tag.name == "link" or "background" in tag.get_text() for tag in sheets)

@@ -11,6 +11,7 @@ from typing import IO, Any
 from rag_pg.load.numerals import numeral
 from rag_pg.load.tables import _line, rows_as_table
 
+_MOST_COLUMNS = 63  # of a table of Word
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -68,6 +69,8 @@ class _Word:
                 yield from self.blocks(child)
 
     def _table(self, table: Any) -> str:
+        for span in table._tbl.iter(_W + "gridSpan"):
+            span.set(_W + "val", str(min(span.val, _MOST_COLUMNS)))
         rows = [[self._in_cell(cell) for cell in row.cells] for row in table.rows]
         return rows_as_table(rows, head=_has_head(table._tbl))
 

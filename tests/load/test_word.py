@@ -155,3 +155,11 @@ def test_what_a_style_hides_is_left_out() -> None:
     )
     secret.base_style = deeper  # each is based on the other
     assert read(document).content == "Seen shown"
+
+
+def test_a_cell_is_as_wide_as_a_table_can_be() -> None:
+    document = Document()
+    table = document.add_table(1, 1)
+    table.cell(0, 0).text = "wide"
+    table.cell(0, 0)._tc.grid_span = 2_000_000_000
+    assert read(document).content.count("| wide ") == 63
