@@ -18,7 +18,7 @@ from rag_pg.errors import InvalidInput
 if TYPE_CHECKING:
     from rag_pg.client import Rag
     from rag_pg.ingest import Source
-    from rag_pg.types import Document, Original
+    from rag_pg.types import Document, Original, SyncReport
 
 
 @command
@@ -127,7 +127,7 @@ def sync(
 
     What changed is added, and what vanished deleted.
     """
-    from rag_pg.ingest import changes
+    from rag_pg.ingest import changes, until_back
     from rag_pg.locations import without_secrets
 
     options = {
@@ -141,11 +141,11 @@ def sync(
         )
     if not (is_folder or "://" in location or "::" in location or Path(location).is_file()):
         raise InvalidInput(f"{without_secrets(location)} is not a folder, an archive or an address")
-    broken = False
     target = console.open_collection(rag, collection)
-    for _ in changes(Path(location)) if is_folder else (None,):
+
+    def look() -> SyncReport:
         with console.show_progress() as progress, console.interruptible(rag, collection):
-            report = target.sync(
+            return target.sync(
                 location,
                 progress=progress,
                 exclude=exclude or (),
@@ -153,8 +153,11 @@ def sync(
                 dry_run=dry_run,
                 options=options,
             )
+
+    report: SyncReport | None = None
+    for _ in changes(Path(location)) if is_folder else (None,):
+        report = look() if report is None else until_back(look, lambda exc: console.failed(str(exc)))
         remarks = tell_remarks(report)
-        broken = bool(report.failures)
         would = "would be " if dry_run else ""
         if dry_run and not console.as_json.get():
             for uri in report.gone:
@@ -172,7 +175,7 @@ def sync(
         )
         if not watch or dry_run:
             break
-    if broken:
+    if report is not None and report.failures:
         raise SystemExit(1)
 
 

@@ -25,7 +25,7 @@ from rag_pg.ingest.reindex import (
     find_space,
     rechunk,
 )
-from rag_pg.ingest.sync import changes, sync_location
+from rag_pg.ingest.sync import changes, sync_location, until_back
 from rag_pg.ingest.transfer import export_collection, import_collection
 from rag_pg.ingest.wait import (
     Report,

@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from rag_pg.db import Database
+from rag_pg.errors import DatabaseUnavailable
 from rag_pg.load import find_files
 from rag_pg.locations import Item, Location
 from rag_pg.types import AddReport, SyncReport, Unchanged
 
 POLL_SECONDS = 2.0
+T = TypeVar("T")
 
 State = dict[str, tuple[int, ...]]
 
@@ -79,6 +82,25 @@ def changes(
             yield
             before = now
         sleep(seconds)
+
+
+def until_back(
+    look: Callable[[], T],
+    away: Callable[[DatabaseUnavailable], object],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> T:
+    """Return what `look` does, as soon as the database answers; `away` is told once that it does
+    not."""
+    is_told = False
+    while True:
+        try:
+            return look()
+        except DatabaseUnavailable as exc:
+            if not is_told:
+                away(exc)
+            is_told = True
+        sleep(POLL_SECONDS)
 
 
 def _state(folder: Path) -> State:

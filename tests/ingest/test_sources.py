@@ -11,10 +11,10 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg import CollectionMismatch, InvalidInput, Rag
+from rag_pg import CollectionMismatch, DatabaseUnavailable, InvalidInput, Rag
 from rag_pg.chunk.settings import METHODS
 from rag_pg.ingest.add import Stream
-from rag_pg.ingest.sync import changes
+from rag_pg.ingest.sync import changes, until_back
 
 CODE = '''class Door:
     """A door."""
@@ -181,6 +181,20 @@ def test_changes_are_told_once_each(folder: Path) -> None:
             seen += 1
     assert seen == 3
     assert slept == [7] * 6
+
+
+def test_who_follows_a_folder_waits_for_the_database_and_is_told_once() -> None:
+    away = [DatabaseUnavailable("gone"), DatabaseUnavailable("still gone")]
+    told: list[Exception] = []
+    slept: list[float] = []
+
+    def look() -> str:
+        if len(slept) < len(away):
+            raise away[len(slept)]
+        return "back"
+
+    assert until_back(look, told.append, sleep=slept.append) == "back"
+    assert told == away[:1] and len(slept) == 2
 
 
 def test_the_parent_is_in_the_chunks_metadata_not_in_the_documents(rag: Rag, dsn: str) -> None:
