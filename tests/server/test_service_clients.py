@@ -20,7 +20,7 @@ from fake_provider import Fault, Request
 from http_service import running
 from mcp import Client
 from mcp_client import data
-from openai import NotFoundError, OpenAI, RateLimitError
+from openai import BadRequestError, NotFoundError, OpenAI, RateLimitError
 from patience import BOUND, wait_until
 
 from rag_pg import Rag, Settings
@@ -137,6 +137,8 @@ def test_what_an_answer_used_counts_for_the_limits_of_its_key(
 def test_the_openai_client_embeds_and_searches(client: OpenAI, notes: Rag) -> None:
     docs = notes.get_collection("notes")
     wanted = docs.embedder.embed_documents(["one", "two"])
+    with pytest.raises(BadRequestError, match="dimensions 7 are not those of the model"):
+        client.embeddings.create(model="rag:notes", input="one", dimensions=7)
     made = client.embeddings.create(model=docs.info.model, input=["one", "two"])  # as base64
     plain = client.embeddings.create(model="rag:notes", input="two", encoding_format="float")
     assert [list(one.embedding) for one in made.data] == wanted.tolist()
@@ -226,7 +228,6 @@ def test_what_a_provider_says_of_an_error_stays_with_the_service(
     told = httpx2.post(f"{url}/ask", json=ASK, timeout=BOUND).text
     assert f"event: {end}" in told and str(status) in told
     assert "private" not in told
-
 
 
 def test_who_goes_away_frees_the_answer_and_its_model(url: str, model: FakeOpenAI) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp_client import call, data, pages, quoted_json, text_of, with_client
 
 from rag_pg import InvalidInput, Rag
@@ -223,6 +224,18 @@ def test_prompts_name_the_question_and_the_collection(server: RagServer) -> None
     names, text = with_client(server, read)
     assert names == ["answer_with_sources", "explore_collection"]
     assert "How old is a fish?" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("answer_with_sources", "Missing required arguments"), ("no", "Unknown")]
+)
+def test_a_wrong_prompt_is_told_of(server: RagServer, name: str, told: str) -> None:
+    async def read(client: Any) -> str:
+        with pytest.raises(MCPError, match=told) as caught:
+            await client.get_prompt(name)
+        return str(caught.value)
+
+    assert with_client(server, read).startswith(told)
 
 
 def test_settings_out_of_range_are_refused(filled: Rag) -> None:

@@ -75,6 +75,7 @@ class EmbeddingsBody(BaseModel):
     model: str
     input: str | list[str]
     encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = None
     input_type: str | None = None
 
 
@@ -140,10 +141,14 @@ async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
     if not 1 <= len(texts) <= MOST_INPUTS:
         raise InvalidInput(f"{len(texts)} inputs are out of range; send 1 to {MOST_INPUTS}")
     known = await call.rag.collections()
-    names = [one.name for one in known if body.model in (one.model, PREFIX + one.name)]
-    if not names:
+    named = [one for one in known if body.model in (one.model, PREFIX + one.name)]
+    if not named:
         raise NotFound(f"no collection has the model {body.model!r:.100}; see /collections")
-    embedder = await call.rag.embedder_of(names[0])
+    if body.dimensions not in (None, named[0].dimensions):
+        raise InvalidInput(
+            f"dimensions {body.dimensions} are not those of the model; use {named[0].dimensions}"
+        )
+    embedder = await call.rag.embedder_of(named[0].name)
     embed = embed_queries if body.input_type == "query" else embed_documents
     vectors = await call.until_gone(call.rag.run(embed, embedder, texts))
     tokens = sum(await call.rag.run(embedder.count_tokens, texts))

@@ -19,7 +19,15 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Tool,
+    ToolAnnotations,
+)
 from pydantic import AnyHttpUrl
 
 from rag_pg.client import Rag
@@ -31,7 +39,7 @@ from rag_pg.server.mcp.reading import Tools
 from rag_pg.server.mcp.render import longest_piece
 from rag_pg.server.mcp.tool import Offered
 from rag_pg.text import Fence, estimate_tokens
-from rag_pg.tools import describe_error, read_arguments
+from rag_pg.tools import describe_error, one_line, read_arguments
 from rag_pg.version import __version__
 
 MAX_TOKENS = 8000
@@ -204,6 +212,15 @@ class RagServer(MCPServer[Any]):
             raise ToolError(describe_error(exc)) from exc
         except Exception as exc:
             raise UnexpectedToolError(f"{name} failed; its server's log says why") from exc
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """As that of MCPServer. Raises: MCPError that tells of a wrong name or argument."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as exc:
+            raise MCPError(INVALID_PARAMS, one_line(str(exc))) from exc
 
     async def _run(self, call: Callable[..., Any], *values: Any, **arguments: Any) -> Any:
         """Run a call in a thread, which is left alone when the time is over or the client gone: it
