@@ -156,7 +156,9 @@ def sync(
 
     report: SyncReport | None = None
     for _ in changes(Path(location)) if is_folder else (None,):
-        report = look() if report is None else until_back(look, lambda exc: console.failed(str(exc)))
+        report = (
+            look() if report is None else until_back(look, lambda exc: console.failed(str(exc)))
+        )
         remarks = tell_remarks(report)
         would = "would be " if dry_run else ""
         if dry_run and not console.as_json.get():

@@ -137,7 +137,8 @@ class Fetcher:
         while piece := response.read1(_PIECE):
             data += piece
             if len(data) > self.max_bytes and self.cut:
-                return Page(address=address, status=200, headers=found, data=data[: self.max_bytes])
+                cut = bytes(data[: self.max_bytes])
+                return Page(address=address, status=200, headers=found, data=cut)
             if len(data) > self.max_bytes:
                 raise http.client.HTTPException(f"it has more than {self.max_bytes:,} bytes")
         if response.length:  # what was announced and did not come

@@ -225,7 +225,7 @@ class Connection(Generic[C]):
         """Return rag_pg's error for an SDK's."""
         name, url = self.provider.name, self._access.url
         kinds = {kind.__name__ for error in _causes(exc) for kind in type(error).__mro__}
-        response = getattr(exc, "response", None)
+        response: Any = getattr(exc, "response", None)
         if hasattr(response, "status_code"):
             body = _error_body(response, exc)
             code = str(body.get("status") or body.get("code") or body.get("type") or "")
