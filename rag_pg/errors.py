@@ -197,15 +197,15 @@ class UnknownModel(InvalidInput, ModelUnavailable):
 
 class ProviderError(RagError):
     """An embedding or language model provider failed. usage: of calls answered before it did.
-    said: what of the message is the provider's own, which may quote keys or what it was sent."""
+    provider_message: what is the provider's own; it may quote keys or what it was sent."""
 
     usage: Usage | None = None
-    said: str = ""
+    provider_message: str = ""
 
     @property
     def told(self) -> str:
         """The message without the provider's own words, for others than who runs this."""
-        return str(self).replace(self.said, "…") if self.said else str(self)
+        return str(self).replace(self.provider_message, "…") if self.provider_message else str(self)
 
 
 class ProviderAuth(ProviderError):

@@ -162,7 +162,7 @@ class Asker:
         usage, told = None, str(exc)
         if isinstance(exc, ProviderError):
             usage, told = exc.usage, exc.told
-            if exc.said:
+            if exc.provider_message:
                 log.warning("%s", exc)
         self.trace.step(
             "llm", seconds=seconds, usage=usage, purpose=purpose, model=model, error=told

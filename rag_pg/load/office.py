@@ -173,8 +173,8 @@ def _chart(chart: Any) -> str:
     )
     tables = [f"Chart: {_line(name)}" if name else "Chart"]
     for plot, series in chain.from_iterable(map(_alike, plots)):
-        places = series[0]._element.xpath("./c:xVal//c:pt")
-        at = {int(point.get("idx")): _line("".join(point.itertext())) for point in places}
+        points = series[0]._element.xpath("./c:xVal//c:pt")
+        at = {int(point.get("idx")): _line("".join(point.itertext())) for point in points}
         labels = [_line(label) for label in plot.categories]
         values = [[*one.values] for one in series]
         count = max(len(labels), *map(len, values))

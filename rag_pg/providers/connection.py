@@ -233,7 +233,7 @@ class Connection(Generic[C]):
             label = f"{status} {code}" if code not in ("", str(status)) else f"{status}"
             detail = self._clean(f"{label}: {body.get('message') or ''}")
             error = self._from_response(response, status, body, detail)
-            error.said = detail.removeprefix(label).removeprefix(": ")
+            error.provider_message = detail.removeprefix(label).removeprefix(": ")
             return error
         if kinds & {"TimeoutException", "Timeout", "ReadTimeoutError", "SlowReply"}:
             return ProviderTimeout(
@@ -251,13 +251,13 @@ class Connection(Generic[C]):
             )
         if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
             error = ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
-            error.said = detail
+            error.provider_message = detail
             return error
         kind, text = last_reply()
         shown = f"{kind}: {self._clean(text)[:SHOWN] or 'nothing'}" if kind else detail
         mend = f"; check {self.provider.url_setting}" if self.provider.url_setting else ""
         error = UnusableReply(f"{name} at {url} gave a reply that cannot be read ({shown}){mend}")
-        error.said = shown
+        error.provider_message = shown
         return error
 
     def _from_response(
