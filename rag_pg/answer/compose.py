@@ -25,11 +25,10 @@ from rag_pg.answer.freshness import (
     asked_until,
     is_changed,
     is_restated,
-    names_day,
     other_figures,
     source_date,
 )
-from rag_pg.answer.identifiers import Identifiers, numbers_of
+from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.measures import asked_dimensions, has_amount
 from rag_pg.answer.passage import (
     AFTER,
@@ -74,7 +73,6 @@ INFLECTED = 0.9  # what a word in another form counts
 EXCERPT = 160  # characters of it
 LIMIT = 900  # characters of a passage
 NEARLY = 0.6  # of the score of a sentence, that steps have which are shown for it
-_YES_OR_NO = re.compile(r"\W*(?:yes|no|never|always|ja|nein|nie|oui|non|sí|si|no)\b", re.IGNORECASE)
 _REFERS = re.compile(  # to the sentence before
     r"(?:(?:for|in|by|with|after|of)\s+)?(?:this|these|that|those|it|its|they|them|he|she|such)\b"
     r"|dies\w{0,2}\b|(?:das|es|sie|er|dafür|damit|dabei|dazu)\b"
@@ -215,16 +213,15 @@ def _section_day(c: Candidate, at: int) -> date | None:
 
 def _says_as_much(edition: Candidate, c: Candidate, at: int) -> bool:
     """Whether the best sentence of another edition of a document answers as well as a sentence of
-    it: it has all of the question's words that it has or, but for reports of single days, is as
-    near in meaning or stands under the same heading."""
+    it: it has all of the question's words that it has, is as near in meaning or stands under the
+    same heading."""
     hits = (c.hit, edition.hit)
     is_dated = all(source_date(hit.metadata, f"{hit.title}\n{hit.uri}", "") for hit in hits)
     if not is_dated or not are_editions(*hits):
         return False
-    is_report = names_day(c.hit.title)
-    if edition.similarities[edition.best] >= c.similarities[at] - FURTHER_LESS and not is_report:
+    if edition.similarities[edition.best] >= c.similarities[at] - FURTHER_LESS:
         return True
-    heading = "" if is_report else c.headings_above[at]
+    heading = c.headings_above[at]
     return edition.evidence >= c.evidence - FURTHER_LESS and (
         edition.words_found >= c.words_found
         or (heading != "" and heading == edition.headings_above[edition.best])
@@ -466,14 +463,9 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         or c.headings_above[position + 1] == c.shown[position].rstrip(":：")
     ):
         position += 1
-    row = _numbered_row(question, c, position)
-    if row is not None and row not in c.of_another:
-        return row
     page = Page.plain(c.hit.content, c.sentences)
     if kind == "how_to":
         position = _first_step(c, page, position)
-    elif position < last and len(words(c.shown[position])) == 1 and _goes_on(c, position):
-        position += 1  # Gladly.
     leads = kind != "how_to" and c.shown[position].endswith(OPEN)
     block = page.block(position + leads)
     if block is None or block.first != position + leads or block.starts[0] == position:
@@ -492,30 +484,6 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
         ),
     )
     return own[best] if not leads or has[best] - has[0] else position
-
-
-def _numbered_row(question: str, c: Candidate, position: int) -> int | None:
-    """Return the row of the table around a sentence, or that it introduces, which a question tells
-    by its number: size 22, the second year; None where there is none."""
-    tables = find_tables(c.hit.content, c.sentences)
-    leads = c.shown[position].endswith(OPEN)
-    table = next((t for t in tables if t.first - leads <= position < t.last), None)
-    if table is None:
-        return None
-    asked = [(name.split(" ")[0], name.split(" ")[-1]) for name in numbers_of(question)]
-    for name, number in asked:
-        for column, cells in zip(table.names, zip(*table.cells, strict=True), strict=True):
-            rows = [n for n, cell in enumerate(cells) if cell.strip() == number]
-            if len(rows) == 1 and is_among(name.lower(), words(column)):
-                return table.rows[rows[0]]
-    return None
-
-
-def _goes_on(c: Candidate, position: int) -> bool:
-    """Whether a sentence that is neither a yes nor a no has the next one in its paragraph."""
-    gap = c.hit.content[c.sentences[position].stop : c.sentences[position + 1].start]
-    is_prose = {s.kind for s in c.sentences[position : position + 2]} == {"prose"}
-    return is_prose and "\n" not in gap and not _YES_OR_NO.match(c.shown[position])
 
 
 def _first_step(c: Candidate, page: Page, position: int) -> int:

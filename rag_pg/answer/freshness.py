@@ -187,13 +187,6 @@ def are_editions(one: Hit | Citation, other: Hit | Citation) -> bool:
     return mine.casefold().strip() == theirs.casefold().strip() != ""
 
 
-def names_day(title: str) -> bool:
-    """Whether a title has a day (of a meeting): 11 February 2026, 2026-02-11."""
-    return any(match[3] for match in _IN_A_NAME.finditer(title)) or any(
-        " " in figure for figure in _FIGURE.findall(title)
-    )
-
-
 def is_restated(one: Hit, sentence: str, other: Hit, against: str) -> bool:
     """Whether a sentence of another edition of a document, whose title has other figures alone, has
     most of the words of a sentence of it."""

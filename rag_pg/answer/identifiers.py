@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_pg.answer.figures import ORDINALS
 from rag_pg.text import is_function_word
 
 MOST = 20  # identifiers of a question that are looked for
@@ -62,15 +61,3 @@ class Identifiers:
     def differ_in(self, text: str) -> bool:
         """Whether a text has an identifier of the form of one of them, and none of them."""
         return not self.stand_in(text) and any(form.search(text) for _, form in self.forms)
-
-
-def numbers_of(question: str) -> list[str]:
-    """Return what a question tells by a number alone, with it: "size 22", and "year 2" for the
-    second year."""
-    found = [name for name, _ in Identifiers.of(question).forms if " " in name]
-    tokens = [token.strip(MARKS) for token in question.split()]
-    return found + [
-        f"{behind} {ORDINALS[word.lower()]}"
-        for word, behind in pairwise(tokens)
-        if word.lower() in ORDINALS
-    ]

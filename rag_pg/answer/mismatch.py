@@ -1,50 +1,24 @@
-"""How the passage that is nearest to a question is of another column, quantity or year than it asks
-for."""
+"""How the passage that is nearest to a question has no value of the kind, or of the year, that it
+asks for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise, takewhile
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
-from rag_pg.answer.aggregates import MONEY, is_operation
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
-from rag_pg.answer.figures import MONTHS, foreign_figures
+from rag_pg.answer.figures import MONTHS
 from rag_pg.answer.freshness import holds_since
-from rag_pg.answer.head import find_names
-from rag_pg.answer.identifiers import Identifiers
 from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
-from rag_pg.answer.question_kind import find_lacking_value, has_number, lacks_price
-from rag_pg.answer.rows import names_cell
-from rag_pg.answer.term_match import is_in
-from rag_pg.text import (
-    content_words,
-    find_tables,
-    is_among,
-    is_function_word,
-    named_cells,
-    same_word,
-    words,
-)
+from rag_pg.answer.question_kind import find_lacking_value, has_number
+from rag_pg.text import find_tables, is_among, is_function_word, words
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
-MOST = 3  # words for what is asked of a row
-NEAR = 0.3  # of a word and a row that has it under another name
-NEAR_QUESTION = 0.15  # of a question without the row's name, and a column that has it
-_NUMBER = {"number", "nummer", "numero"}  # which a row with figures has
-_PRICE = {
-    *words("cost price fee rate charge pay spend kosten kostet preis zahlen coûte prix precio")
-}
-_MEANS = {*words("mean means meaning bedeutet bedeutung signifie significa")}
-_PERIOD = re.compile(
-    r"(?i)\b(?:(?:second|minute|hour|day|week|month|quarter|year)s?|(?:dai|hour|week|month|quarter|year)ly"
-    r"|Sekunden?|Minuten?|Stunden?|Tage?n?|Wochen?|Monate?n?|Quartale?|Jahre?n?"
-    r"|jours?|semaines?|mois|ans?|heures?|días?|semanas?|mes|meses|años?|horas?)\b"
-)
-_LASTING = {*words("often long frequently interval period time oft häufig lange dauer souvent")}
+NEAR = 0.3  # of what is counted and another name for it
 _ANYTHING = {
     *words("people persons men women times leute personen menschen mal personnes fois veces")
 }
@@ -62,7 +36,6 @@ _NO_COUNT = re.compile(  # the number of an item, dates, times and sums
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
-_QUANTITY = re.compile(r"(?<![\w-])(\d[\d.,]*)[-\u2011]([^\W\d_]{2,})(?![\w-])")  # 60-litre
 _OPEN = re.compile(  # what is said or asked of more than one year
     r"\b(?:since|before|after|until|till|from|by|between|as\s+of|ab|seit|vor|nach|bis|von|depuis"
     r"|avant|après|dès|desde|antes|después|hasta)\s+(?:\S+\s+){0,3}?(?=(?:19|20)\d\d)",
@@ -71,31 +44,22 @@ _OPEN = re.compile(  # what is said or asked of more than one year
 
 
 def find_mismatch(
-    question: str,
-    best: Candidate,
-    others: Sequence[Candidate],
-    unknown: Collection[str],
-    near: Nearness,
+    question: str, best: Candidate, others: Sequence[Candidate], near: Nearness
 ) -> str:
     """Return how the best passage is of something else than a question asks for; "": it is not, or
     that cannot be told.
 
-    A row of a table that the question names has no column for what it asks, no row is of the kind
-    that it names (a corporate membership), a quantity in one word
-    (a 60-litre bin) is not among those that the passage tells apart, the passage is of other years,
-    or it has no telephone number, mail address, price or colour where one is asked for.
+    It does not say how many there are where that is asked, it is of other years, or it has no
+    telephone number, mail address, price or colour where one is asked for.
 
     Args:
-        others: passages, one of which may have the quantity or the year. unknown: words of the
-            question that no document has. near: 0: as near as text about something else.
+        others: passages, one of which may have the count or the year. near: 0: as near as text
+            about something else.
     """
     lacking = find_lacking_value(question, _near(best))
     return (
-        _other_quantity(question, best, others)
-        or _other_count(question, best, others, near)
+        _other_count(question, best, others, near)
         or _other_year(question, best, others)
-        or _other_row(question, best, unknown, near)
-        or _other_column(question, best, near)
         or (f"the nearest passage has no {lacking}" if lacking else "")
     )
 
@@ -105,25 +69,8 @@ def _near(best: Candidate) -> str:
     near = range(max(best.best - BESIDE, 0), min(best.best + BESIDE + 1, len(best.shown)))
     heading = best.headings_above[best.best]
     around = [best.shown[at] for at in near if best.headings_above[at] == heading]
-    above = [best.hit.title, best.hit.heading, heading, *_table(best)[0]]  # "Prices"
+    above = [best.hit.title, best.hit.heading, heading, *_columns(best)]  # "Prices"
     return "\n".join([*around, *(re.sub(r"\d", "", text) for text in above)])
-
-
-def tells_no_price(question: str, best: Candidate) -> bool:
-    """Whether a question asks for what may be a price and a passage tells none where it answers."""
-    return lacks_price(question, _near(best))
-
-
-def _other_quantity(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
-    for number, unit in _QUANTITY.findall(question):
-        asked = f"{number} {unit}"
-        alike = [c for c in others if c.words_found >= best.words_found]
-        if all(foreign_figures(asked, _apart(c)) for c in (best, *alike)):
-            own = [n for n, of in _QUANTITY.findall(best.hit.content) if same_word(of, unit)]
-            if own:
-                told = ", ".join(dict.fromkeys(f"{n}-{unit}" for n in own))
-                return f"the nearest passage is of {told}, not of {number}-{unit}"
-    return ""
 
 
 def _other_count(
@@ -147,7 +94,7 @@ def _other_count(
         return ""
     if any(_counts(text, counted) for text in texts):
         return ""
-    things = [thing for text in texts[:1] for thing in _things_counted(text)]
+    things = _things_counted(texts[0])
     is_any = counted[0] in _ANYTHING and has_number(texts[0])
     if is_any or (things and near(" ".join(counted), things) >= NEAR):
         return ""
@@ -187,10 +134,6 @@ def _things_counted(text: str) -> list[str]:
     ]
 
 
-def _apart(c: Candidate) -> str:
-    return _QUANTITY.sub(r"\1 \2", f"{c.hit.title}\n{c.hit.heading}\n{c.hit.content}")
-
-
 def _other_year(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
     """The years of a passage that are none of those of the question, nor around them."""
     asked = set(_YEAR.findall(question))
@@ -219,73 +162,7 @@ def _years(c: Candidate) -> set[str]:
     return seasons.union(_YEAR.findall(text))
 
 
-def _other_row(question: str, best: Candidate, unknown: Collection[str], near: Nearness) -> str:
-    """The word before the name of the first column, where it is that of no row, nor nearly."""
-    names, rows = _table(best)
-    keys = [row[0] for row in rows if row[0]]
-    if len(keys) < 2 or any(names_cell(question, key) for key in keys):
-        return ""
-    for asked, _ in Identifiers.of(question).forms:  # size 15
-        name, _, number = asked.partition(" ")
-        for column, cells in zip(names, zip(*rows, strict=True), strict=True):
-            if is_among(name.lower(), words(column)) and _all_others(number, cells):
-                return f"the table has no row with {column} {number}"
-    named = {word for name in find_names(question) for word in words(name)}
-    others = {*unknown, *(named - {*words(f"{best.hit.title} {best.hit.content}")})}
-    for word, kind in pairwise(content_words(question)):
-        is_kind = is_among(kind, words(names[0]))
-        is_other = is_kind and word in others and not is_operation(word)
-        if is_other and near(word, keys) < NEAR:
-            return f"the table by “{names[0]}” has no row “{word}”"
-    return ""
-
-
-def _all_others(number: str, cells: Sequence[str]) -> bool:
-    """Whether each cell of a column is one number alone, and none the given one."""
-    return bool(number) and all(
-        cell.strip().isdigit() and int(cell) != int(number) for cell in cells
-    )
-
-
-def _table(best: Candidate) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """The names of the columns and the rows of the table in which the best sentence stands."""
-    for table in find_tables(best.hit.content, best.sentences):
-        if table.first <= best.best < table.last:
-            return table.names, table.cells
-    alone = named_cells(best.sentences[best.best].text)
-    if len(alone) > 2 and best.sentences[best.best].kind == "item":
-        return [name for name, _ in alone], [[cell for _, cell in alone]]
-    return (), ()
-
-
-def _other_column(question: str, best: Candidate, near: Nearness) -> str:
-    """What a question asks of a row that it names, where no column is named like it, nor nearly,
-    and nothing beside the table speaks of it."""
-    names, rows = _table(best)
-    names = [name.replace("_", " ") for name in names if name]
-    named = [cell for row in rows for cell in row if names_cell(question, cell)]
-    outside = f"{best.hit.title} {best.hit.heading} {' '.join(best.headings_above)}"
-    own = [cell for row in rows if not set(named).isdisjoint(row) for cell in row]
-    known = {word for text in (outside, *own) for word in words(text)}
-    asked = [word for word in content_words(question) if not is_function_word(word)]
-    if any(char.isdigit() for cell in own for char in cell):
-        known |= _NUMBER
-    if any(map(MONEY.search, own)) or any(word in _PRICE for n in names for word in words(n)):
-        known |= _PRICE
-    if any(map(_PERIOD.search, own)):
-        known |= _LASTING
-    rest = [word for word in asked if word not in _MEANS and not _has(known, word)]
-    is_else = len(rest) > MOST or any(is_in(word, n) for word in rest for n in find_names(question))
-    beside = [t for t, s in zip(best.shown, best.sentences, strict=True) if s.kind == "prose"]
-    columns = {word for text in (*names, *beside) for word in words(text)}
-    if not named or not rest or is_else or any(_has(columns, word) for word in rest):
-        return ""
-    # "When … open" is nearer to hours than "open" alone
-    unnamed = (w for w in question.split() if is_function_word(w) or not _has(known, w))
-    if near(" ".join(unnamed), names) >= NEAR_QUESTION:
-        return ""
-    return f"the table that has “{max(named, key=len)}” has no column for “{' '.join(rest)}”"
-
-
-def _has(own: set[str], word: str) -> bool:
-    return any(is_among(part, own) for part in words(word))
+def _columns(best: Candidate) -> Sequence[str]:
+    """The names of the columns of the table in which the best sentence stands."""
+    tables = find_tables(best.hit.content, best.sentences)
+    return next((t.names for t in tables if t.first <= best.best < t.last), ())

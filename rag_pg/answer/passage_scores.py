@@ -11,12 +11,10 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.figures import counted_figures
 from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
-from rag_pg.answer.measures import is_unit
-from rag_pg.answer.mismatch import find_mismatch, tells_no_price
+from rag_pg.answer.mismatch import find_mismatch
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import (
@@ -162,12 +160,10 @@ def examine(
             c.scores[defining] += 1.0
             c.score += bool(defining) or _is_named(c, question)
     if not margins:
-        _put_back(found.question, candidates)
         _bring_dated(found.question, candidates)
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
-    unknown = {word for a in asked if not a.is_met and not a.is_known for word in words(a.word)}
     best, *others = sorted(candidates, key=lambda c: -c.score)
     lacking = find_lacking(question, asked, by_meaning=bool(by_meaning))
 
@@ -181,7 +177,7 @@ def examine(
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
         lacking=[word for word in lacking if not _is_bounded(word, question, best)],
-        mismatch=find_mismatch(found.question, best, others, unknown, near),
+        mismatch=find_mismatch(found.question, best, others, near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,
@@ -289,7 +285,6 @@ def _weigh_words(
         rows = {n for n in range(len(c.shown)) if codes and _is_row(c, n)}
         named = {n for n in rows if any(stands_in(code, c.shown[n]) for code in codes)}
         c.of_another = (rows - named if named else set()) | _other_rows(question, c)
-        c.of_another |= _out_of_bounds(question, c)
         head, count = at, len(c.shown)
         positions = range(head + 1, head + 1 + count)
         at = positions.stop + count
@@ -329,19 +324,6 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
     if not named:
         return {at for t in tables for at in rows_without(question, t)}
     return set(cells) - named
-
-
-def _out_of_bounds(question: str, c: Candidate) -> set[int]:
-    """The sentences whose bounds an amount of a question is not within, where it is within those of
-    another: two litres, of up to one litre and above one litre."""
-    found: set[int] = set()
-    amounts = {unit: value for _, value, unit in counted_figures(question[:LONGEST])}
-    for unit, value in amounts.items():
-        if is_unit(unit):
-            bounds = {n: own for n, shown in enumerate(c.shown) if (own := bounds_of(shown, unit))}
-            within = {n: all(bound(value) for bound in own) for n, own in bounds.items()}
-            found |= {n for n, is_within in within.items() if any(within.values()) > is_within}
-    return found
 
 
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
@@ -464,15 +446,6 @@ def _asks(text: str) -> bool:
     return text.endswith(("?", "？", "؟"))
 
 
-def _put_back(question: str, candidates: Sequence[Candidate]) -> None:
-    """Put passages without the price that is asked for behind those that have it and as many of the
-    question's words."""
-    lacking = [c for c in candidates if tells_no_price(question, c)]
-    having = [c for c in candidates if c not in lacking]
-    for c in lacking:
-        c.score -= any(other.words_found >= c.words_found for other in having)
-
-
 def _bring_dated(question: str, candidates: Sequence[Candidate]) -> None:
     """Bring the passages whose heading has a date and the identifier of a question that asks for a
     date before others: 22.0.0 - 2024-04-17."""
@@ -517,10 +490,8 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     shown = c.shown[position]
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
-    is_label = len(shown) < LABEL and (
-        (c.sentences[position].kind == "prose" and not _describes(c, position))
-        or _is_title(c, position)
-    )
+    is_prose = c.sentences[position].kind == "prose"
+    is_label = len(shown) < LABEL and is_prose and not _describes(c, position)
     ends = shown[-1:].isalnum() or shown.endswith(",")  # Dear all,
     is_label = (is_label and ends and not _is_row(c, position)) or _is_headline(c, position)
     return _asks(shown) or is_label or not words(shown) or position in c.of_another
@@ -546,13 +517,6 @@ def _is_headline(c: Candidate, position: int) -> bool:
         and shown[-1:] not in ".!?…"
         and bool(_SPREAD.search(sentence.text) or not re.search(r"[\d:]", shown))
     )
-
-
-def _is_title(c: Candidate, position: int) -> bool:
-    """Whether an item stands alone above prose: 2. New warehouse."""
-    around = [s.kind for s in c.sentences[max(position - 1, 0) : position + 2]]
-    is_above = [s.kind for s in c.sentences[position + 1 : position + 2]] == ["prose"]
-    return is_above and around.count("item") == 1
 
 
 def _is_row(c: Candidate, position: int) -> bool:

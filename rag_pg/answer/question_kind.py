@@ -106,9 +106,6 @@ _VALUES = {  # what is asked for by its kind, and what every text that tells it 
         ),
     )
 }
-_WORTH = re.compile(
-    r"(?i)\bhow\s+much\s+(?:is|are|was|were)\b|\b(?:costs?|prices?|koste[nt]|preise?)\b"
-)
 _NEXT_PART = re.compile(
     r"[?？] ?(?:and |und |et |y )?(?=\S)|,? (?:and|und|et|y) (?=(?:what|how|where|when|who|why"
     r"|which|wie|was|wo|wann|wer|warum|welche\w*|comment|où|quand|qui|pourquoi|cómo|qué|dónde|cuándo"
@@ -149,10 +146,9 @@ importe precio cuesta número nombre dirección valor dura significa teléfono
 importo prezzo costa numero nome indirizzo valore durata telefono"""
     )
 )
+
+
 # A compound with one of them: Telefonnummer, Mietpreis.
-_COMPOUND = re.compile(r"(?<=\w{4})(?:nummern?|anzahl|betrag|preise?|kosten|dauer|adressen?)$")
-
-
 def question_kind(question: str) -> QuestionKind:
     """Return how_to (steps are wanted), definition (what or who something is), quantity (how much,
     how long) or fact (anything else).
@@ -198,14 +194,6 @@ def find_lacking_value(question: str, text: str) -> str:
     )
 
 
-def lacks_price(question: str, text: str) -> bool:
-    """Whether a question asks for what may be a price ("how much is") and a text has none, or no
-    number."""
-    plain = text.replace("_", " ")
-    tells = _VALUES["price"][1].search(plain) and any(map(str.isdigit, plain))
-    return not tells and _WORTH.search(question) is not None
-
-
 def asks_when(question: str) -> bool:
     """Whether a question asks for a date or a time."""
     return _TIME.search(question) is not None
@@ -216,8 +204,3 @@ def says_kind(word: str) -> bool:
     nothing of what it is about."""
     found = words(word)
     return bool(found) and all(part in _KINDS for part in found)
-
-
-def without_kind(word: str) -> str:
-    """Return what a compound with such a word is about: telefon of telefonnummer."""
-    return _COMPOUND.sub("", word)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.answer.figures import MONTHS
 from rag_pg.answer.head import find_names
-from rag_pg.answer.identifiers import MARKS
-from rag_pg.answer.question_kind import says_kind, without_kind
+from rag_pg.answer.question_kind import says_kind
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
@@ -135,11 +133,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     mended = _mend(question, terms, texts)
     if mended != question:
         terms = list(match(mended, texts))
-    meant = [
-        t
-        for t in terms
-        if t.df or t.term.isdigit() or not _CHANCE.fullmatch(t.term) or _is_letter(t.word, mended)
-    ]
+    meant = [t for t in terms if t.df or t.term.isdigit() or not _CHANCE.fullmatch(t.term)]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
     meant = [t for t in meant if t.df or not says_kind(t.word)] or meant
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
@@ -150,20 +144,6 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     weights = np.log(1 + (np.maximum(total - np.array(df), 0) + 0.5) / (np.array(df) + 0.5))
     weights /= max(weights.sum(), 1e-9)
     return Words(has=has, weights=weights, df=df, words=[t.word for t in meant], question=mended)
-
-
-def _is_letter(word: str, question: str) -> bool:
-    """Whether a word is a letter that tells one of several (zone D): it stands behind a word that
-    says something."""
-    letter = word.strip(MARKS)
-    return len(letter) == 1 and any(
-        at.strip(MARKS) == letter and letter.isupper() and _is_plain(before.lower())
-        for before, at in pairwise(question.split())
-    )
-
-
-def _is_plain(word: str) -> bool:
-    return word.isalpha() and not is_function_word(word)  # 12 V
 
 
 def is_in(word: str, part: str) -> bool:
@@ -203,7 +183,6 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
         others = [w for w in counts if w != word]
         near = [w for w in others if w[0] == word[0] and is_one_slip(word, w)]
         near = near or [w for w in others if word not in names and same_word(word, w)]
-        near = near or [w for w in others if w == without_kind(word)]
         near = near or _parts_of_compound(word, counts)
         if near:
             meant = max(near, key=lambda other: (counts.get(other, 0), other))
