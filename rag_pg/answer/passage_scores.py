@@ -56,6 +56,8 @@ from rag_pg.types import CosineSpread, Hit
 HITS = 8  # passages that are looked at
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
+NEAR_SENTENCES = 4  # of each of these, whose words may stand for another
+SYNONYM = 0.45  # of a word and one of the same meaning: elevator, lift
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
 UNREAD = -9.0
@@ -164,20 +166,27 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
-    best, *others = sorted(candidates, key=lambda c: -c.score)
+    ranked = sorted(candidates, key=lambda c: -c.score)
     lacking = find_lacking(question, asked, by_meaning=bool(by_meaning))
+    names = {a.word for a in asked if a.is_name}
 
     def near(text: str, texts: Sequence[str]) -> float:
-        found = compare_meaning(text, texts, embedder, spread)
-        return float(found.near.max()) if found.trusted else 1.0
+        if not meaning.trusted:
+            return 1.0
+        return float(compare_meaning(text, texts, embedder, spread).near.max())
 
     return Evidence(
         candidates=candidates,
         kind=kind,
         has_parts=bool(question_parts(question)[0]),
         asked=asked,
-        lacking=[word for word in lacking if not _is_bounded(word, question, best)],
-        mismatch=find_mismatch(found.question, best, others, near),
+        lacking=[
+            word
+            for word in lacking
+            if not _is_bounded(word, question, ranked[0])
+            and (word in names or near(word, _best_words(ranked)) < SYNONYM)
+        ],
+        mismatch=find_mismatch(found.question, ranked[0], ranked[1:], near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,
@@ -201,6 +210,12 @@ def _is_bounded(word: str, question: str, best: Candidate) -> bool:
         is_within(Decimal(word.replace(",", ".")))
         for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
     )
+
+
+def _best_words(ranked: Sequence[Candidate]) -> list[str]:
+    """The words of the best sentences of the best passages."""
+    best = (c.compared[at] for c in ranked[:READ] for at in np.argsort(-c.scores)[:NEAR_SENTENCES])
+    return list({word: None for text in best for word in words(text)[:LENGTH]})
 
 
 def _candidates(sources: Sequence[Hit]) -> list[Candidate]:

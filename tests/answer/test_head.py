@@ -34,7 +34,13 @@ class Weighing(WordEmbedder):
         return vectors
 
 
-def look(question: str, *texts: str, elsewhere: Sequence[str] = (), **weights: float) -> Evidence:
+def look(
+    question: str,
+    *texts: str,
+    elsewhere: Sequence[str] = (),
+    embedder: WordEmbedder | None = None,
+    **weights: float,
+) -> Evidence:
     """The evidence of texts in a collection, which has some words `elsewhere`."""
 
     def match(asked: str, parts: Sequence[str]) -> list[TermMatch]:
@@ -47,7 +53,8 @@ def look(question: str, *texts: str, elsewhere: Sequence[str] = (), **weights: f
             found.append(TermMatch(word=word, term=term, df=df, chunk_count=50, found_in=has))
         return found
 
-    evidence = examine(question, hits(*texts), embedder=Weighing(**weights), match_terms=match)
+    model = embedder or Weighing(**weights)
+    evidence = examine(question, hits(*texts), embedder=model, match_terms=match)
     assert evidence is not None
     return evidence
 
@@ -112,6 +119,20 @@ def test_who_is_asked_for_is_somebody_that_a_document_speaks_of(
 ) -> None:
     texts = ["The keeper of the depot in Riga opens the Halle at nine.", "Trams stop at two."]
     assert look(question, *texts, riga=5).lacking == lacking
+
+
+def test_a_head_is_not_lacking_where_a_word_of_the_passages_is_as_near_as_a_synonym() -> None:
+    class Synonyms(Weighing):
+        def embed_query(self, text: str) -> Vectors:
+            return super().embed_query("lift" if text == "elevator" else text)
+
+    page = "The lift is cleaned on Mondays."
+    question = "the elevator is cleaned on Mondays"
+    assert look(question, page, elevator=5).lacking == ["elevator"]
+    assert look(question, page, embedder=Synonyms(elevator=5)).lacking == []
+    assert look(question, "Stairs are cleaned.", embedder=Synonyms(elevator=5)).lacking != []
+    named = look("the Elevator is cleaned on Mondays", page, embedder=Synonyms(elevator=5))
+    assert named.lacking == ["Elevator"]
 
 
 def test_a_word_that_another_document_has_is_no_lacking_head() -> None:
