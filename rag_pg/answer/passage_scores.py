@@ -56,7 +56,8 @@ from rag_pg.types import CosineSpread, Hit
 HITS = 8  # passages that are looked at
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
-NEAR_SENTENCES = 4  # of each of these, whose words may stand for another
+NEAR_SENTENCES = 4  # of each of these, whose words may stand for another, to so many words
+NEAR_WORDS = 100
 SYNONYM = 0.45  # of a word and one of the same meaning: elevator, lift
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
@@ -215,7 +216,7 @@ def _is_bounded(word: str, question: str, best: Candidate) -> bool:
 def _best_words(ranked: Sequence[Candidate]) -> list[str]:
     """The words of the best sentences of the best passages."""
     best = (c.compared[at] for c in ranked[:READ] for at in np.argsort(-c.scores)[:NEAR_SENTENCES])
-    return list({word: None for text in best for word in words(text)[:LENGTH]})
+    return list({word: None for text in best for word in words(text)})[:NEAR_WORDS]
 
 
 def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
