@@ -7,10 +7,11 @@ from rag_pg.db import schema
 from rag_pg.db.arguments import checked_json
 from rag_pg.db.clone import Databases, make_fast, name_of, remove_servers
 from rag_pg.db.connect import connect
-from rag_pg.db.connection import API_VERSION, database_errors
+from rag_pg.db.connection import API_VERSION
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork
+from rag_pg.db.errors import database_errors
 from rag_pg.db.job import IngestWork
 from rag_pg.db.parted import PartedDatabase
 from rag_pg.db.programs import client_program

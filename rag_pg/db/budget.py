@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 
 
 class Budgets(Statements):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.text import clean_text
 from rag_pg.types import CheckedQuote, Citation
 

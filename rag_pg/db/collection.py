@@ -7,7 +7,7 @@ from typing import Unpack
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.errors import NotFound
 from rag_pg.types import CollectionInfo, CollectionOptions, CollectionStats
 

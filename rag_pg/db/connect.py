@@ -7,7 +7,6 @@ Texts travel as UTF-8, whatever the environment says.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import psycopg
@@ -122,63 +121,6 @@ def use_iso_dates(connection: psycopg.Connection[Any]) -> None:
     """
     if not (connection.info.parameter_status("DateStyle") or "ISO").startswith("ISO"):
         connection.execute("SET datestyle TO ISO")
-
-
-LIMITS = {
-    "57014": "statement_timeout",
-    "25P03": "idle_in_transaction_session_timeout",
-    "25P04": "transaction_timeout",
-    "53400": "temp_file_limit",
-}
-# What to do about what the server cannot do now, by SQLSTATE, then by its class.
-REMEDIES = {
-    "40": "others changed the same at once: do it again",
-    "53": "free some of that on its machine, or give it more",
-    "53100": "make room on the disk of the server",
-    "55006": "others use it: do it again when they are done",
-    "55P03": (
-        "another transaction holds what this needs for longer than lock_timeout of this role or"
-        " database allows: do it again, or raise lock_timeout"
-    ),
-    "58": "the log of the server says more of what its operating system refused",
-}
-# A connection that is refused comes without a SQLSTATE.
-FULL = re.compile(r"too many (clients|connections)|connection slots|no more connections")
-
-
-def busy_remedy(exc: psycopg.Error) -> str:
-    """Return what to do about an error that may be gone the next time."""
-    state = exc.sqlstate or ""
-    known = REMEDIES.get(state) or exc.diag.message_hint or REMEDIES.get(state[:2])
-    return known or "do it again"
-
-
-def away_remedy(exc: psycopg.Error) -> str:
-    """Return what to do about a database that cannot be reached."""
-    if exc.sqlstate != "53300" and not FULL.search(str(exc)):
-        return "check RAG_PG_DSN and that the server runs"
-    return (
-        "the server must have a connection free: raise that limit (max_connections; CONNECTION"
-        " LIMIT of a role or database; a pooler's own), or close some of those that a superuser"
-        " sees by SELECT usename, application_name, count(*) FROM pg_stat_activity GROUP BY 1, 2"
-    )
-
-
-def limit_remedy(exc: psycopg.Error) -> str | None:
-    """Return what to do about a setting of the role or database that ended a statement; None where
-    none did."""
-    name = LIMITS.get(exc.sqlstate or "")
-    if name is None or "user request" in (exc.diag.message_primary or ""):
-        return None
-    if name == "temp_file_limit":
-        return (
-            "temp_file_limit of this role or database is less than that needs for a while: have a"
-            " superuser raise it by ALTER ROLE, or ask for less at once"
-        )
-    return (
-        f"{name} of this role or database is shorter than that takes: raise it by ALTER ROLE, or"
-        f" with PGOPTIONS='-c {name}=1min'"
-    )
 
 
 def check_encoding(connection: psycopg.Connection[Any]) -> None:

@@ -14,7 +14,8 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.connection import Statements, columns_of, halfvec_type
+from rag_pg.db.connection import halfvec_type
+from rag_pg.db.statements import Statements, columns_of
 from rag_pg.errors import InvalidInput, InvalidQuery
 from rag_pg.types import Document, Existing, Original, Vectors
 

@@ -13,7 +13,7 @@ from psycopg.errors import Diagnostic
 from psycopg.rows import dict_row, scalar_row
 
 from rag_pg.db.arguments import plain_argument
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.types import FunctionArgument, FunctionInfo
 
 MOST_ROWS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.types import EvalQuery, Gate, GateResult
 
 

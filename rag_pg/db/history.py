@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 
 
 class History(Statements):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Job, JobCounts, Vectors
 

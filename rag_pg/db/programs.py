@@ -11,8 +11,8 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rag_pg.db.connect import connect
-from rag_pg.db.connection import database_errors
 from rag_pg.db.embedded import embedded_programs
+from rag_pg.db.errors import database_errors
 from rag_pg.errors import DatabaseUnavailable
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
-from rag_pg.db.connection import Statements, columns_of
+from rag_pg.db.statements import Statements, columns_of
 from rag_pg.types import SHORT, Hit, Passage, SearchCheck, TermMatch, Vectors
 
 

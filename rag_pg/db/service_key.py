@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.types import ServiceKey, UsedKey
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from psycopg.errors import DiskFull, OutOfMemory
 
-from rag_pg.db.connection import Statements, is_pooled
+from rag_pg.db.connection import is_pooled
+from rag_pg.db.statements import Statements
 from rag_pg.types import CosineSpread, Space
 
 log = logging.getLogger(__name__)

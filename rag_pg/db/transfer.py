@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 
 HalfVectors = np.ndarray[Any, np.dtype[np.float16]]
 RowKind = Literal["documents", "versions", "originals"]

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from psycopg.rows import scalar_row
 
-from rag_pg.db.connection import Statements
+from rag_pg.db.statements import Statements
 from rag_pg.types import ExposedView, ViewColumn, ViewQuery, without_none
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rag_pg.db.connection import Statements, check_api_version
+from rag_pg.db.connection import check_api_version
+from rag_pg.db.statements import Statements
 
 
 class Workers(Statements):

@@ -14,7 +14,8 @@ import rag_pg
 from rag_pg.config import SCHEMA
 from rag_pg.db import Database
 from rag_pg.db.calls import Calls
-from rag_pg.db.connection import columns_of, halfvec_type
+from rag_pg.db.connection import halfvec_type
+from rag_pg.db.statements import columns_of
 from rag_pg.errors import InvalidInput, SchemaMismatch
 
 PACKAGE = Path(rag_pg.__file__).parent

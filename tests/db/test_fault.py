@@ -19,8 +19,8 @@ from rag_pg import (
     RagError,
     StatementCanceled,
 )
-from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
+from rag_pg.db.errors import database_errors
 from rag_pg.fault import OF_SQLSTATE, Fault, fault_of, fault_of_sqlstate
 
 Connection = psycopg.Connection[Any]

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from sql_calls import CALLS, fill
 
-from rag_pg.db.connection import database_errors
+from rag_pg.db.errors import database_errors
 from rag_pg.errors import SQLSTATES, DatabaseUnavailable
 
 # Names that begin so say that they write: what PostgreSQL says of it is clear.

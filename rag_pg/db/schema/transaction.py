@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from rag_pg.db.connect import away_remedy, connect, limit_remedy
+from rag_pg.db.connect import connect
+from rag_pg.db.errors import away_remedy, limit_remedy
 from rag_pg.db.schema.name import use_schema
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, NotReady
 
