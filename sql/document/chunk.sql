@@ -64,6 +64,7 @@ DECLARE
     _tenants text[];
     _acls text[];  -- each as one text, for lists of other lengths are no array
     _gone bigint[];
+    _stored bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c
         WHERE c.collection_id = _replace_chunks.collection_id;
@@ -172,7 +173,15 @@ BEGIN
     SELECT k.* INTO _space FROM rag._live_spaces(_replace_chunks.collection_id) AS k
     WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
     IF _space.space_id IS NOT NULL THEN  -- it may have been dropped while they were embedded
-        PERFORM rag._store_vectors(_space, _ids, vectors);
+        _stored := rag._store_vectors(_space, _ids, vectors);
+        IF _stored IS NOT NULL AND false = ANY (_new) THEN
+            -- Who deletes such a document by an older snapshot, which lacks the vectors, fails.
+            UPDATE rag.documents AS d SET indexed_version = d.indexed_version
+            WHERE d.collection_id = _replace_chunks.collection_id AND d.document_id = ANY (ARRAY(
+                SELECT u.document_id
+                FROM unnest(_ids, _new, document_ids) AS u (id, is_new, document_id)
+                JOIN unnest(_stored) AS s (id) ON s.id = u.id WHERE NOT u.is_new));
+        END IF;
     END IF;
     -- A text that stands twice in a document, or whose language changed, has its vectors already.
     SELECT array_agg(m.id) AS ids, array_agg(m.part) AS parts

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids bigint[],
     vectors {vector}.halfvec[])
-RETURNS void
+RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
@@ -12,6 +12,7 @@ AS $$
 DECLARE
     _wrong integer := (SELECT {vector}.vector_dims(v.vector) FROM unnest(vectors) AS v (vector)
                        WHERE {vector}.vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
+    _stored bigint[];
 BEGIN
     IF _wrong IS NOT NULL THEN
         RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)',
@@ -22,18 +23,23 @@ BEGIN
         USING ERRCODE = 'RG001',
             HINT = 'embed with the collection''s own model, or use another collection';
     END IF;
-    INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
-    SELECT into_space.space_id, v.chunk_id, v.vector
-    FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
-    WHERE v.vector IS NOT NULL
-    ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding
-    WHERE e.embedding OPERATOR({vector}.<>) excluded.embedding;
+    WITH stored AS (
+        INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+        SELECT into_space.space_id, v.chunk_id, v.vector
+        FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
+        WHERE v.vector IS NOT NULL
+        ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding
+        WHERE e.embedding OPERATOR({vector}.<>) excluded.embedding
+        RETURNING e.chunk_id
+    )
+    SELECT array_agg(s.chunk_id) INTO _stored FROM stored AS s;
+    RETURN _stored;
 END
 $$;
 
 COMMENT ON FUNCTION rag._store_vectors IS
 $$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong
-dimensions: error RG001.$$;
+dimensions: error RG001. Returns the ids of the chunks whose vector is new or another.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(collection_id integer, document_ids uuid[])
