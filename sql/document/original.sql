@@ -44,7 +44,13 @@ BEGIN
         sha256 = excluded.sha256, data = excluded.data, kept_at = excluded.kept_at
     WHERE (o.file_name, o.media_type, o.sha256)
         IS DISTINCT FROM (excluded.file_name, excluded.media_type, excluded.sha256);
-    RETURN FOUND;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    -- Who deletes the document by an older snapshot, which lacks the file, fails.
+    UPDATE rag.documents AS d SET version = d.version
+    WHERE d.collection_id = _collection.collection_id AND d.document_id = _id;
+    RETURN true;
 END
 $$;
 
