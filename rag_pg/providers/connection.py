@@ -230,7 +230,8 @@ class Connection(Generic[C]):
             body = _error_body(response, exc)
             code = str(body.get("status") or body.get("code") or body.get("type") or "")
             status = int(response.status_code)
-            label = f"{status} {code}" if code not in ("", str(status)) else f"{status}"
+            told = code != str(status) and re.fullmatch(r"[A-Za-z0-9_.-]{1,40}", code)
+            label = f"{status} {code}" if told else f"{status}"
             detail = self._clean(f"{label}: {body.get('message') or ''}")
             error = self._from_response(response, status, body, detail)
             error.provider_message = detail.removeprefix(label).removeprefix(": ")

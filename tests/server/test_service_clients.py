@@ -224,7 +224,7 @@ def test_what_a_provider_says_of_an_error_stays_with_the_service(
     url: str, model: FakeOpenAI, status: int, end: str
 ) -> None:
     model.reset()
-    model.fail(status, "of account org-private", times=9)
+    model.fail(status, "of account org-private", code="private\nof you", times=9)
     told = httpx2.post(f"{url}/ask", json=ASK, timeout=BOUND).text
     assert f"event: {end}" in told and str(status) in told
     assert "private" not in told
