@@ -19,6 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Found = Document | Hit  # what a store reads back: its uri, content and metadata
 THREADS = Threads(32, "rag-pg-framework")
+NO_TEXT = "\u2060"  # a word joiner after a text that is blank, which rag_pg stores none of
 # The metadata in which their loaders name what a document was read from, the most telling first.
 URI_KEYS = ("file_path", "source", "url", "uri", "source_id", "link", "path", "file_name")
 
@@ -87,12 +88,21 @@ def put(
         embed: by the collection's model, before anything is put.
     """
     last = {row["uri"]: row for row in rows}
+    for row in last.values():
+        if isinstance(row["content"], str) and not row["content"].strip():
+            row["content"] += NO_TEXT
     if embed and last:
         vectors = collection.embedder.embed_documents([row["content"] for row in last.values()])
         for row, vector in zip(last.values(), vectors, strict=True):
             row["embedding"] = vector
     if last:
         collection.add_chunks(last.values(), **options)
+
+
+def text_of(found: Found) -> str:
+    """Return a text as it was put, blank ones without what `put` gave them."""
+    blank = found.content.removesuffix(NO_TEXT)
+    return found.content if blank.strip() else blank
 
 
 def model_name(framework: str, embedding: Any) -> str:
@@ -119,7 +129,7 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
 def passages(hits: Iterable[Hit]) -> Iterator[tuple[str, str, dict[str, Any], float]]:
     """Yield of each hit the id of its chunk, its text, `hit_metadata` and its score."""
     for hit in hits:
-        yield str(hit.chunk_id), hit.content, hit_metadata(hit), hit.score
+        yield str(hit.chunk_id), text_of(hit), hit_metadata(hit), hit.score
 
 
 def field_path(key: str) -> str:

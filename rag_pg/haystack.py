@@ -31,7 +31,6 @@ with extra("haystack", "rag_pg.haystack needs", InvalidInput):
 Filters = dict[str, Any] | None
 Found = dict[str, list[Document]]
 NOTHING = Document(id="\u2060")
-NO_TEXT = "\u2060"  # a word joiner stands for no content, which rag_pg stores none of
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 
@@ -210,12 +209,13 @@ def _given(filters: Filters) -> Filters:
 
 
 def _row(one: Document) -> dict[str, Any]:
-    own: dict[str, Any] = {} if one.content else {"content": one.content}
+    blank = not (one.content or "").strip()
+    own: dict[str, Any] = {"content": one.content} if blank else {}
     if one.blob is not None:
         own["blob"] = {**vars(one.blob), "data": base64.b64encode(one.blob.data).decode()}
     if one.sparse_embedding is not None:
         own["sparse_embedding"] = one.sparse_embedding.to_dict()
-    row = {"uri": one.id, "content": one.content or NO_TEXT}
+    row = {"uri": one.id, "content": frameworks.NO_TEXT if blank else one.content}
     row["metadata"] = {**one.meta, **({OWN: own} if own else {})}
     return row if one.embedding is None else {**row, "embedding": one.embedding}
 
@@ -252,7 +252,7 @@ class _Retriever:
 
     def _found(self, filters: Filters, top_k: int | None, **asked: Any) -> Found:
         chosen = apply_filter_policy(self.filter_policy, self.filters, filters)
-        asked |= {"limit": top_k or self.top_k, "filter": _given(chosen)}
+        asked |= {"limit": self.top_k if top_k is None else top_k, "filter": _given(chosen)}
         hits = self.document_store.collection.search(**self.kind, **asked, **self.options or {})
         return {"documents": [self._made(hit) for hit in hits]}
 

@@ -72,13 +72,23 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         metadatas: Sequence[Mapping[str, Any] | None] | None = None,
         *,
         ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
         **options: Any,
     ) -> list[str]:
         """Put texts and return their ids; one that is there is replaced, and of equal ids the last
-        one counts. options: of `Collection.add_chunks`."""
+        one counts.
+
+        Args:
+            batch_size: what LangChain's `index` says of its batches; all are put at once.
+            options: of `Collection.add_chunks`.
+        """
         texts = [*texts]
         keys = [key or str(uuid.uuid4()) for key in (ids or [None] * len(texts))]
-        given = zip(keys, texts, metadatas or [{}] * len(texts), strict=True)
+        metadatas = metadatas or [{}] * len(texts)
+        if not len(keys) == len(texts) == len(metadatas):
+            counts = f"{len(texts)} texts, {len(keys)} ids and {len(metadatas)} metadatas"
+            raise InvalidInput(f"{counts} came; give one of each for every text")
+        given = zip(keys, texts, metadatas, strict=True)
         rows = [{"uri": key, "content": text, "metadata": meta} for key, text, meta in given]
         frameworks.put(self.collection, rows, embed=self._embedding is not None, **options)
         return keys
@@ -127,7 +137,7 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
 
 
 def _document(found: frameworks.Found) -> Document:
-    return Document(id=found.uri, page_content=found.content, metadata=dict(found.metadata))
+    return Document(id=found.uri, page_content=frameworks.text_of(found), metadata=dict(found.metadata))
 
 
 class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
@@ -145,6 +155,6 @@ class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None, **options: Any
     ) -> list[Document]:
-        hits = self.collection.search(query, limit=k or self.k, **{**self.options, **options})
+        hits = self.collection.search(query, limit=self.k if k is None else k, **{**self.options, **options})
         found = frameworks.passages(hits)
         return [Document(id=key, page_content=text, metadata=meta) for key, text, meta, _ in found]

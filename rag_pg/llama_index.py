@@ -161,10 +161,10 @@ def _row(node: BaseNode) -> dict[str, Any]:
 
 
 def _node(found: frameworks.Found) -> BaseNode:
-    metadata = dict(found.metadata)
+    metadata, text = dict(found.metadata), frameworks.text_of(found)
     if "_node_content" in metadata:
-        return metadata_dict_to_node(metadata, text=found.content)
-    return TextNode(id_=found.uri, text=found.content, metadata=metadata)  # adopted
+        return metadata_dict_to_node(metadata, text=text)
+    return TextNode(id_=found.uri, text=text, metadata=metadata)  # adopted
 
 
 class RagPgRetriever(BaseRetriever):  # type: ignore[misc]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import (
     RetrieversIntegrationTests,
@@ -117,6 +118,24 @@ def test_marginal_relevance_prefers_what_is_unlike(store: RagPgVectorStore) -> N
     assert {*ids(alike)} == {"a", "again"} and len({*ids(unlike)} & {"a", "again"}) == 1
     retriever = store.as_retriever(search_type="mmr", search_kwargs={"k": 2, "fetch_k": 3})
     assert len(retriever.invoke("fox")) == 2
+
+
+def test_an_empty_page_of_a_loader_is_stored_as_it_is(store: RagPgVectorStore) -> None:
+    assert store.add_texts(["", " \n", "cellar"], ids=["e", "b", "f"]) == ["e", "b", "f"]
+    found = store.get_by_ids(["e", "b", "f"])
+    assert [one.page_content for one in found] == ["", " \n", "cellar"]
+    with pytest.raises(InvalidInput, match="1 texts, 2 ids and 1 metadatas"):
+        store.add_texts(["cellar"], ids=["a", "b"])
+
+
+def test_it_is_a_store_that_langchain_indexes_into(store: RagPgVectorStore) -> None:
+    records = InMemoryRecordManager("records")
+    records.create_schema()
+    made = [Document(page_content="page", metadata={"source": "a"})]
+    options: dict[str, Any] = {"cleanup": "full", "key_encoder": "sha256"}
+    assert index(made, records, store, **options)["num_added"] == 1
+    assert index(made, records, store, **options)["num_skipped"] == 1
+    assert index([], records, store, **options)["num_deleted"] == 1
 
 
 def test_the_model_of_the_collection_embeds_where_no_embedding_is_given(rag: Rag) -> None:

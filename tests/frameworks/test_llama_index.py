@@ -288,6 +288,12 @@ def test_a_node_is_replaced_by_one_of_its_id(store: RagPgVectorStore) -> None:
     assert again.get_content() == "new words" and again.metadata == {"kind": "z"}
 
 
+def test_a_node_without_text_is_stored(store: RagPgVectorStore) -> None:
+    store.add([ImageNode(id_="picture", image_url="a.png", embedding=A)])
+    [again] = store.get_nodes(["picture"])
+    assert again.get_content() == ""
+
+
 def test_it_is_the_store_of_an_index(rag: Rag) -> None:
     store = RagPgVectorStore("index", rag=rag, dimensions=8)
     context = StorageContext.from_defaults(vector_store=store)
