@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -382,6 +384,33 @@ def test_what_is_made_to_be_too_much_is_refused(filled: Rag, kind: str) -> None:
     assert found.status_code in (400, 422), found.text
     assert found.headers["content-type"] == "application/problem+json"
     assert len(found.text) < 2000
+
+
+def test_a_form_that_was_cut_off_stores_nothing(filled: Rag) -> None:
+    field, file = (f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\nanimals\r\n'
+                   for name in ("collection", 'files"; filename="cut.txt'))  # fmt: skip
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    sent = partial(request, app_over(filled), "POST", "/uploads", headers=headers)
+    cut = sent(content=field + file + file.replace("cut", "lost")[:-1])
+    assert cut.status_code == 400 and "last boundary" in cut.json()["detail"]
+    assert filled.get_collection("animals").get_many(["cut.txt", "lost.txt"]) == []
+    assert sent(content=field + file + "--b--\r\nbehind the form").status_code == 200
+
+
+def test_a_body_that_does_not_come_is_told_so(filled: Rag) -> None:
+    async def silent() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    late = request(app_over(filled, timeout=0.1), "POST", "/search", content=silent())
+    assert (late.status_code, late.headers["connection"]) == (408, "close")
+    assert "the body did not come" in late.json()["detail"]
+
+
+def test_a_head_that_comes_at_once_has_a_bound_too(filled: Rag) -> None:
+    headers = {f"x-{number}": "a" * 7000 for number in range(10)}
+    found = request(app_over(filled), "GET", "/health", headers=headers)
+    assert found.status_code == 431 and "65536 bytes" in found.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import uuid
 from collections.abc import Collection
 from urllib.parse import unquote_to_bytes
 
+from python_multipart.multipart import parse_options_header
 from sse_starlette.sse import SendTimeoutError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
+from rag_pg.server.http.connection import Connection
 from rag_pg.server.http.keys import find_key
 from rag_pg.server.http.mcp import PATH
 from rag_pg.server.http.problem import response_of
@@ -25,6 +27,7 @@ from rag_pg.server.mcp import LOCAL
 
 ACCESS = logging.getLogger("rag_pg.access")
 UPLOADS = "/uploads"
+TAIL = 4096  # bytes of a form, among which its last boundary is
 HOST = re.compile(r"(\[[\da-f:.]+\]|[^:@\[\]]+)(?::\d+)?", re.IGNORECASE)
 SECURITY = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:;"
@@ -83,7 +86,7 @@ class Guard:
             async with asyncio.timeout(self._options.timeout) as clock:
                 try:
                     self._check_caller(Headers(scope=scope))
-                    _check_address(scope)
+                    _check_head(scope)
                     if self._options.keys and scope["path"] not in self._open_paths:
                         told = Headers(scope=scope).getlist("authorization")
                         state["key"] = await find_key(self._service.rag, told)
@@ -97,9 +100,10 @@ class Guard:
         except TimeoutError:
             if status or not clock.expired():
                 raise
-            late = HTTPException(
-                504, f"no answer within {self._options.timeout:g} seconds; ask for less"
-            )
+            within = f"within {self._options.timeout:g} seconds"
+            late = HTTPException(504, f"no answer {within}; ask for less")
+            if state.get("body_awaited"):
+                late = HTTPException(408, f"the body did not come {within}; send less, or faster")
             await response_of(late)(scope, receive, seen)
         finally:
             seconds = time.perf_counter() - began
@@ -129,31 +133,46 @@ class Guard:
                 raise HTTPException(403, "a page of another site asks; only this service's own may")
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        """Return `receive` that gives no more than a body may have. Raises: HTTPException."""
+        """Return `receive` that gives no more than a body may have, and no form that was cut off,
+        of which the last file would be lost. Raises: HTTPException."""
         most, setting = self._options.max_body, "--max-body"
         if scope["path"] == UPLOADS:
             most, setting = self._max_upload, "RAG_PG_MAX_FILE_BYTES"
         refused = HTTPException(413, f"the body has more than {most} bytes; see {setting}")
-        told = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        told = headers.get("content-length", "0")
         if not told.isdecimal() or int(told) > most:
             raise refused
-        read = 0
+        kind, parameters = parse_options_header(headers.get("content-type"))
+        end = b"--%s--" % parameters.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
+        read, tail, state = 0, b"", scope["state"]
 
         async def counted() -> Message:
-            nonlocal read
+            nonlocal read, tail
+            state.setdefault("body_awaited", True)
             message = await receive()
-            read += len(message.get("body", b""))
+            body = message.get("body", b"")
+            read += len(body)
             if read > most:
                 raise refused
+            tail = (tail + body)[-TAIL:] if end else b""
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                state["body_awaited"] = False
+                if end not in tail:
+                    raise HTTPException(400, "the form ends before its last boundary; send it anew")
             return message
 
         return counted
 
 
-def _check_address(scope: Scope) -> None:
-    """Raises: HTTPException: names that are no UTF-8 would all be read as one."""
+def _check_head(scope: Scope) -> None:
+    """Raises: HTTPException: a head that came at once is read whole by uvicorn, whatever its size,
+    and names that are no UTF-8 would all be read as one."""
+    address = scope.get("raw_path", b"") + b"?" + scope["query_string"]
+    if len(address) + sum(len(name) + len(told) for name, told in scope["headers"]) > Connection.head_bytes:
+        raise HTTPException(431, f"the address and headers have more than {Connection.head_bytes} bytes")
     try:
-        unquote_to_bytes(scope.get("raw_path", b"") + b"?" + scope["query_string"]).decode()
+        unquote_to_bytes(address).decode()
     except UnicodeDecodeError as exc:
         told = "the address is no UTF-8; percent-encode UTF-8, as %C3%A9 for é"
         raise HTTPException(400, told) from exc

@@ -53,6 +53,7 @@ REMEDIES = {  # of what the framework tells without one
 NO_OBJECT = "the body is no JSON object; send one, with the header content-type: application/json"
 HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
     413: {"Connection": "close"},  # the rest of the body is not read
     503: {"Retry-After": "5"},  # where nobody knows better
 }
