@@ -48,11 +48,11 @@ _CLOSES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # what ends,
     **dict.fromkeys(_PARTS, ((*_PARTS, "caption", "colgroup"), ("table",))),
 }
 _UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|(?:content-)?visibility:hidden|font-size:1px|transform:scale\(0\)"
+    r"(?:^|;)(?:display:none|(?:content-)?visibility:hidden|font-size:1p[xt]|transform:scale\(0\)"
     r"|(?:font-size|opacity):0(?:\.0+)?(?:px|pt|em|rem|%)?(?=;|!|$)"
     r"|(?:left|top|text-indent):-\d{3,}|clip:rect\((?:[01](?:px)?,?){4}\)|clip-path:inset\((?:50|100)%)"
 )
-_NOTHING = r"white|#fff(?:fff)?|rgba?\(255,255,255(?:,[\d.]+)?\)"
+_NOTHING = r"white|#fff|#(?:f[\da-f]){3}|rgba?\((?:2[45]\d,){2}2[45]\d(?:,[\d.]+)?\)"
 _WHITE = re.compile(
     rf"(?:^|;)color:(?:{_NOTHING}|transparent|rgba\([\d.]+,[\d.]+,[\d.]+,0\))(?=;|!|$)"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
@@ -120,7 +121,8 @@ def _section(loaded: Loaded) -> str:
 
 def _body(message: EmailMessage) -> tuple[str, str, int]:
     """The text of a mail; where it has two, the page if the plain one lacks most of its words."""
-    parts = [part for kind in ("plain", "html") if (part := message.get_body((kind,)))]
+    found = [message.get_body((kind,)) for kind in ("plain", "html")]
+    parts = [part for part in found if part is not None]  # one without headers is false
     if not parts:
         return "", "text/plain", 0
     first, *others = map(_text, parts)
@@ -176,7 +178,9 @@ def _unflowed(text: str, *, is_cut: bool) -> str:
 
 
 def _with_utf8_headers(data: bytes) -> bytes:
-    """A mail whose headers are UTF-8, where a program wrote them as letters of Western Europe."""
+    """A mail that begins with its headers, which are UTF-8 where a program wrote them as letters of
+    Western Europe."""
+    data = data.removeprefix(BOM_UTF8).lstrip(b"\r\n")
     end = re.search(rb"\r?\n\r?\n", data)
     head = data[: end.start() if end else None]
     try:

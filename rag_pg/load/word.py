@@ -11,6 +11,8 @@ from typing import IO, Any
 from rag_pg.load.numerals import numeral
 from rag_pg.load.tables import _line, rows_as_table
 
+_WHITE = 0xF0  # red, green and blue of a text that nobody sees on white
+_SMALLEST = 2  # points of a text that nobody reads
 _MOST_COLUMNS = 63  # of a table of Word
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -132,13 +134,16 @@ class _Word:
                 yield False, _formula(child)
 
     def _is_unseen(self, run: Any, paragraph: Any) -> bool:
-        """Whether a run is hidden, or white with nothing dark behind, by itself or its styles."""
+        """Whether a run is hidden, too small to read, or as good as white with nothing dark behind,
+        by itself or its styles."""
         styles = [*self._styles.of(run._r.style), *self._styles.of(paragraph._p.style)]
         fonts = [run.font, *(style.font for style in styles)]
         hidden = next((font.hidden for font in fonts if font.hidden is not None), False)
         colors = (font.color.rgb for font in fonts if font.color is not None)
-        is_white = str(next(filter(None, colors), None)) == "FFFFFF"
-        return bool(hidden) or (is_white and not self._styles.darken(run._r, styles))
+        is_white = min(next(filter(None, colors), (0,))) >= _WHITE
+        size = next((font.size.pt for font in fonts if font.size is not None), 12)
+        unseen = bool(hidden) or size <= _SMALLEST
+        return unseen or (is_white and not self._styles.darken(run._r, styles))
 
     def _note(self, run: Any) -> str:
         """The notes that a run refers to, in brackets."""

@@ -658,6 +658,10 @@ def test_odd_mails_are_read() -> None:
     latin = b"Content-Type: text/plain; charset=none\n\nGr\xfc\xdfe"
     assert read("m.eml", latin).content == "Grüße"
     assert "is empty" in refused("m.eml", b"From: a\n\n")
+    assert read("m.eml", b"\xef\xbb\xbf\r\n\nSubject: Late\n\nbody").title == "Late"
+    assert read("m.eml", b"No header at all\n").content == "No header at all\n"
+    parts = b"Content-Type: multipart/mixed; boundary=x\n\n--x\n\nWithout headers.\n--x--\n"
+    assert read("m.eml", parts).content == "Without headers."
 
 
 # --- source code ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from docx import Document
 from docx.oxml import parse_xml
-from docx.shared import RGBColor
+from docx.shared import Pt, RGBColor
 from file_kinds import saved
 
 from rag_pg.load import load_bytes
@@ -153,8 +153,12 @@ def test_what_a_style_hides_is_left_out() -> None:
         "Seen shown",
         ("14 characters that a reader does not see are left out",),
     )
+    paragraph.add_run(" tiny").font.size = Pt(1)
+    paragraph.add_run(" pale").font.color.rgb = RGBColor(0xFE, 0xFD, 0xF0)
+    paragraph.add_run(" grey").font.color.rgb = RGBColor(0xE0, 0xE0, 0xE0)
+    assert read(document).content == "Seen shown grey"
     secret.base_style = deeper  # each is based on the other
-    assert read(document).content == "Seen shown"
+    assert read(document).content == "Seen shown grey"
 
 
 def test_a_cell_is_as_wide_as_a_table_can_be() -> None:
