@@ -65,6 +65,8 @@ class Files(Location):
             )
         own = {"skip_instance_cache": True, **options}  # credentials may have changed
         given = {protocol: own} if kind else own
+        if location.lower().endswith(".tgz"):  # a name of which fsspec does not tell it
+            given = {**given, "tar": {"compression": "gzip"}}
         with self._explained():
             self._files, self._root = url_to_fs(address, **given)
             if kind:

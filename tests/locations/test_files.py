@@ -158,7 +158,7 @@ def pack(path: Path, files: dict[str, bytes]) -> None:
             for name, data in files.items():
                 archive.writestr(name, data)
         return
-    compression = path.suffix.removeprefix(".") if path.suffix in (".gz", ".xz") else ""
+    compression = {".gz": "gz", ".tgz": "gz", ".xz": "xz"}.get(path.suffix, "")
     with tarfile.open(path, f"w:{compression}") as tar:  # type: ignore[call-overload]
         for name, data in files.items():
             info = tarfile.TarInfo(name)
@@ -167,7 +167,7 @@ def pack(path: Path, files: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["handbook.zip", "handbook.tar", "handbook.tar.gz", "handbook.tar.xz"]
+    "name", ["handbook.zip", "handbook.tar", "handbook.tar.gz", "handbook.tgz", "handbook.tar.xz"]
 )
 def test_an_archive_is_a_folder(
     docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
