@@ -284,3 +284,6 @@ def test_the_commands_make_it_and_print_its_types(
     assert "      create_space: {" in rag and "_require" not in rag
     (facets,) = re.findall(r"^      facets: (.*)$", rag, re.MULTILINE)
     assert "documents: string | null" in facets
+    with psycopg.connect(dsn) as own:  # of the application: without a comment, without names
+        own.execute('CREATE FUNCTION rag_api."a b" (int, c text) RETURNS int RETURN $1')
+    assert '      "a b": { Args: { "$1": number; c: string }; Returns: number };' in run("types")

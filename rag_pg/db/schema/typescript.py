@@ -3,7 +3,9 @@ postgrest-js read: Database['rag_api']['Functions']['search']['Returns']."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import psycopg
@@ -50,7 +52,7 @@ def typescript(
         composites = _composites(raw)
         functions = raw.execute(
             """
-            SELECT p.proname, split_part(obj_description(p.oid), E'\\n', 1), p.proargnames,
+            SELECT p.proname, coalesce(obj_description(p.oid, 'pg_proc'), ''), p.proargnames,
                 p.proargmodes::text[], p.pronargs - p.pronargdefaults, p.proretset,
                 ARRAY(SELECT format_type(t.oid, NULL) FROM
                     unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) AS t (oid)),
@@ -75,20 +77,23 @@ def typescript(
 
     lines = []
     for name, note, names, modes, required, many, types, result in functions:
-        arguments, columns = {}, {}
+        arguments, columns, optional = {}, {}, set[str]()
         for at, (mode, field, kind) in enumerate(
-            zip(modes or ["i"] * len(types), names or [], types, strict=True)
+            zip(modes or ["i"] * len(types), names or [""] * len(types), types, strict=True)
         ):
+            field = field or f"${at + 1}"
             if mode in "ot":
                 columns[field] = f"{told(kind)} | null"
             elif at < required:
                 arguments[field] = told(kind)
             else:
-                arguments[f"{field}?"] = f"{told(kind)} | null"
+                optional.add(field)
+                arguments[field] = f"{told(kind)} | null"
         row = _fields(columns) if columns else told(result)
+        told_first = " ".join(re.split(r"\n\n|\nCircle:", note)[0].split())
         lines.append(
-            f"      /** {note.replace('*/', '* /')} */\n"
-            f"      {name}: {{ Args: {_fields(arguments) if arguments else 'never'};"
+            f"      /** {told_first.replace('*/', '* /')} */\n"
+            f"      {_key(name)}: {{ Args: {_fields(arguments, optional) if arguments else 'never'};"
             f" Returns: {f'({row})[]' if many else row} }};\n"
         )
     return HEAD % schema + "".join(lines) + FOOT
@@ -110,5 +115,10 @@ def _composites(raw: psycopg.Connection[Any]) -> Mapping[str, list[list[str]]]:
     )
 
 
-def _fields(fields: Mapping[str, str]) -> str:
-    return f"{{ {'; '.join(f'{name}: {kind}' for name, kind in fields.items())} }}"
+def _fields(fields: Mapping[str, str], optional: Collection[str] = ()) -> str:
+    told = (f"{_key(name)}{'?' * (name in optional)}: {kind}" for name, kind in fields.items())
+    return f"{{ {'; '.join(told)} }}"
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else json.dumps(name)
