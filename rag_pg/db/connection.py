@@ -117,7 +117,7 @@ class Connections:
                 self._pool.ready[:] = [connection]
                 # Whoever asks a pool that has none yet makes it open another one.
                 self._pool.open(wait=True, timeout=CONNECT_SECONDS)
-                stack.pop_all()
+                stack.pop_all()  # it is the pool's
         for pool in self._pools:
             pool.open(wait=False)
 

@@ -161,3 +161,12 @@ def test_one_connection_does_what_is_done_one_after_the_other(database: Database
     for _ in range(3):
         with database.connection() as used_last:
             assert used_last is first
+
+
+def test_a_pool_that_does_not_open_leaves_no_connection(dsn: str) -> None:
+    database = Database(dsn)
+    database.open()
+    database.close()  # it cannot be opened again
+    with pytest.raises(DatabaseUnavailable, match="cannot be reused"):
+        database.open()
+    assert [one.closed for one in database._connections._pool.ready] == [True]

@@ -90,10 +90,11 @@ def typescript(
                 optional.add(field)
                 arguments[field] = f"{told(kind)} | null"
         row = _fields(columns) if columns else told(result)
+        given = _fields(arguments, optional) if arguments else "never"
         told_first = " ".join(re.split(r"\n\n|\nCircle:", note)[0].split())
         lines.append(
             f"      /** {told_first.replace('*/', '* /')} */\n"
-            f"      {_key(name)}: {{ Args: {_fields(arguments, optional) if arguments else 'never'};"
+            f"      {_key(name)}: {{ Args: {given};"
             f" Returns: {f'({row})[]' if many else row} }};\n"
         )
     return HEAD % schema + "".join(lines) + FOOT
