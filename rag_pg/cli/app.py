@@ -49,6 +49,17 @@ TOPICS: dict[str, tuple[str, ...]] = {
 class Commands(typer.core.TyperGroup):
     """All commands by topic, on one screen."""
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as exc:
+            inner: Any = getattr(exc, "ctx", None)
+            if "unexpected extra argument" in getattr(exc, "message", "") and any(
+                "-c" in one.opts for one in inner.command.params
+            ):
+                exc.message += "; quote what has blanks, and name a collection by -c"  # type: ignore[attr-defined]
+            raise
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         write(
             ("rag-pg COMMAND", "bold"),

@@ -13,7 +13,7 @@ from itertools import groupby
 from rag_pg.console.terminal import Column, Part, table_lines, visible, wrapped
 from rag_pg.text import UNDERLINE, read_cells
 
-_BOLD = re.compile(
+BOLD = re.compile(
     r"(?<![\w*])\*\*(?=[^\s*])((?:[^*]|\*(?!\*)|(?<=\w)\*\*(?=\w))+?)(?<=[^\s*])\*\*(?![\w*])"
 )
 _ITEM = re.compile(r"(\s*(?:[-*+•]|\d{1,3}[.)])\s+)(?=\S)")
@@ -106,7 +106,7 @@ def _paragraph(line: str, line_width: int) -> Iterator[list[Part]]:
 
 def _styled(line: str, base: str) -> list[tuple[str, str]]:
     """The pieces of a line with their styles; without colours the marks are kept."""
-    pieces = [line] if os.environ.get("NO_COLOR") else _BOLD.split(line)
+    pieces = [line] if os.environ.get("NO_COLOR") else BOLD.split(line)
     return [
         (visible(piece, cell=True), "bold" if number % 2 else base)
         for number, piece in enumerate(pieces)

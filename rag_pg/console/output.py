@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rag_pg.console.markdown import LiveMarkdown, markdown_lines
+from rag_pg.console.markdown import BOLD, LiveMarkdown, markdown_lines
 from rag_pg.console.terminal import (
     Part,
     as_json,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MINUTE = 60.0  # seconds between two lines about progress
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 WIDEST = 100  # columns of an answer: longer lines are hard to read
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
@@ -71,9 +72,14 @@ def passage_width() -> int:
 
 def _marked(passage: str) -> list[Part]:
     """Return a passage on one line, what matched in another style."""
-    line = " ".join(passage.split())
+    line = _unmarked(" ".join(passage.split()))
     pieces = re.split(f"[{''.join(MARKS)}]", line)
     return [(piece, "mark" if number % 2 else "dim") for number, piece in enumerate(pieces)]
+
+
+def _unmarked(line: str) -> str:
+    """Return a line without the marks of Markdown for bold words, and links as their words."""
+    return BOLD.sub(r"\1", _LINK.sub(r"\1", line))
 
 
 def _beginning(content: str, line_width: int) -> str:
@@ -81,7 +87,7 @@ def _beginning(content: str, line_width: int) -> str:
     lines = content.splitlines()
     if len(lines) > 1 and lines[0].startswith("#"):
         lines = lines[1:]  # the heading stands in the line above
-    text = " ".join(" ".join(lines).split())
+    text = _unmarked(" ".join(" ".join(lines).split()))
     return text if len(text) <= line_width else text[: line_width - 1] + "…"
 
 

@@ -182,3 +182,18 @@ def test_usage_fits_the_screen_and_a_pipe_gets_fields(
     assert "unknown grouping {week}" in str(run(*report[:2], "by={week}").exception)
     wrong = run(*report, "since=yesterday afternoon").exception
     assert isinstance(wrong, InvalidInput) and "write since=2026-03-31" in str(wrong)
+
+
+def test_hits_have_no_marks_of_markdown(odd_dsn: str, run: Callable[..., Result]) -> None:
+    chunk = {"content": "See **the page** [here](http://a.b/c).", "embedding": "[1,0,0]"}
+    with psycopg.connect(odd_dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('marked', 'none', 3)")
+        connection.execute("SELECT rag.put_chunks('marked', 'a.md', %s)", [Jsonb([chunk])])
+    shown = run("search", "page", "-c", "marked", "--mode", "keyword", terminal=True).stdout
+    assert "See the page here." in shown, shown
+
+
+def test_a_collection_where_the_question_belongs_is_told_of(run: Callable[..., Result]) -> None:
+    done = run("ask", "odd", "How long?", columns=200)
+    assert done.exit_code == 2 and "name a collection by -c" in done.output
+    assert "-c" not in run("drop", "odd", "more", columns=200).output
