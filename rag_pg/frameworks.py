@@ -101,8 +101,9 @@ def put(
 
 def text_of(found: Found) -> str:
     """Return a text as it was put, blank ones without what `put` gave them."""
-    blank = found.content.removesuffix(NO_TEXT)
-    return found.content if blank.strip() else blank
+    content = found.content or ""
+    blank = content.removesuffix(NO_TEXT)
+    return content if blank.strip() else blank
 
 
 def model_name(framework: str, embedding: Any) -> str:

@@ -137,7 +137,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
 
 
 def _document(found: frameworks.Found) -> Document:
-    return Document(id=found.uri, page_content=frameworks.text_of(found), metadata=dict(found.metadata))
+    text = frameworks.text_of(found)
+    return Document(id=found.uri, page_content=text, metadata=dict(found.metadata))
 
 
 class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
@@ -155,6 +156,7 @@ class RagPgRetriever(BaseRetriever):  # type: ignore[misc]
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None, **options: Any
     ) -> list[Document]:
-        hits = self.collection.search(query, limit=self.k if k is None else k, **{**self.options, **options})
+        limit = self.k if k is None else k
+        hits = self.collection.search(query, limit=limit, **{**self.options, **options})
         found = frameworks.passages(hits)
         return [Document(id=key, page_content=text, metadata=meta) for key, text, meta, _ in found]

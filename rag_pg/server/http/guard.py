@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from collections.abc import Collection
+from itertools import chain
 from urllib.parse import unquote_to_bytes
 
 from python_multipart.multipart import parse_options_header
@@ -144,7 +145,9 @@ class Guard:
         if not told.isdecimal() or int(told) > most:
             raise refused
         kind, parameters = parse_options_header(headers.get("content-type"))
-        end = b"--%s--" % parameters.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
+        end = (
+            b"--%s--" % parameters.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
+        )
         read, tail, state = 0, b"", scope["state"]
 
         async def counted() -> Message:
@@ -169,8 +172,9 @@ def _check_head(scope: Scope) -> None:
     """Raises: HTTPException: a head that came at once is read whole by uvicorn, whatever its size,
     and names that are no UTF-8 would all be read as one."""
     address = scope.get("raw_path", b"") + b"?" + scope["query_string"]
-    if len(address) + sum(len(name) + len(told) for name, told in scope["headers"]) > Connection.head_bytes:
-        raise HTTPException(431, f"the address and headers have more than {Connection.head_bytes} bytes")
+    size, most = sum(map(len, chain(*scope["headers"], [address]))), Connection.head_bytes
+    if size > most:
+        raise HTTPException(431, f"the address and headers have more than {most} bytes")
     try:
         unquote_to_bytes(address).decode()
     except UnicodeDecodeError as exc:
