@@ -188,11 +188,11 @@ class Collection:
         if wait and todo:
             characters = sum(remarks.sizes.get(ids[i], 0) for i in todo)
             failures += work_queue(database, self.rag.worker, self.name, todo, progress, characters)
-        failed = {f.uri for f in failures}
+        failed, changed = {f.uri for f in failures}, todo | remarks.queued
         return remarks.report(
             [*ids.values()],
-            added=sum(1 for i in todo if ids[i] not in failed),
-            unchanged=len(ids) - len(todo),
+            added=sum(1 for i in changed if ids[i] not in failed),
+            unchanged=len(ids) - len(changed),
             document_ids=tuple(ids),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import numpy as np
@@ -60,10 +60,26 @@ class Documents(Statements):
         collection: str,
         documents: Sequence[Mapping[str, Any]],
         existing: Existing = "replace",
+        queued: set[UUID] | None = None,
     ) -> list[UUID]:
-        return self.in_trace().values(
-            UUID, "put_documents", collection=collection, documents=documents, existing=existing
-        )
+        """queued: is given the ids of those that are work, before any worker can have done it."""
+        own = self.in_trace()
+        given = {"collection": collection, "documents": documents, "existing": existing}
+        if queued is None:
+            return own.values(UUID, "put_documents", **given)
+        with own.connection() as connection, connection.transaction():
+            own._set_local(connection)
+
+            def ids(function: LiteralString, column: str, **arguments: Any) -> list[UUID]:
+                statement = own._calls.statement(function, tuple(arguments), (column,))
+                found = connection.execute(statement, own._calls.plain(function, arguments))
+                return [document_id for (document_id,) in found]
+
+            put = ids("put_documents", "put_documents", **given)
+            work = {"collection": collection, "document_ids": put}
+            pending = ids("pending_documents", "document_id", **work)
+        queued.update(pending)
+        return put
 
     def load_chunks(
         self,

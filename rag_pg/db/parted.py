@@ -570,12 +570,13 @@ class PartedDatabase(Database):
         collection: str,
         documents: Sequence[Mapping[str, Any]],
         existing: Existing = "replace",
+        queued: set[UUID] | None = None,
     ) -> list[UUID]:
         """Put each into its part: all or none of those of a part."""
         dealt = self._dealt(collection, documents)
         put = self._all(
             lambda number, part: part.put_documents(
-                collection, [d for _, d in dealt[number]], existing
+                collection, [d for _, d in dealt[number]], existing, queued
             ),
             dealt,
             bounded=False,

@@ -79,6 +79,7 @@ class Remarks:
     sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
     originals: dict[str, Original] = field(default_factory=dict)  # files to be kept, by uri
     states: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # for a later sync, by uri
+    queued: set[UUID] = field(default_factory=set)  # what was put and is work
     unchanged: dict[UUID, str] = field(default_factory=dict)  # uris of what need not be put
     other_keys: Counter[str] = field(default_factory=Counter)  # of records, that became metadata
     repeated: dict[str, None] = field(default_factory=dict)  # uris that several documents have
@@ -135,7 +136,7 @@ def _put_sources(
     size = 0
 
     def put_pending() -> None:
-        put(database, collection, pending, ids, remarks.failures, reading.existing)
+        put(database, collection, pending, ids, remarks, reading.existing)
         if reading.existing == "skip":
             _forget_skipped(database, collection, pending, remarks)
         _keep(database, collection, remarks)
@@ -352,23 +353,23 @@ def put(
     collection: str,
     documents: Sequence[Mapping[str, Any]],
     ids: dict[UUID, str],
-    failures: list[LoadFailure],
+    remarks: Remarks,
     existing: Existing = "replace",
 ) -> None:
     """Put a batch; when the database refuses it, put its halves, down to the document at fault."""
     if not documents:
         return
     try:
-        stored = database.put_documents(collection, documents, existing)
+        stored = database.put_documents(collection, documents, existing, remarks.queued)
     except RagError as exc:
         if fault_of(exc) not in (Fault.REFUSED, Fault.DOCUMENT):
             raise
         if len(documents) == 1:
-            failures.append(LoadFailure(uri=str(documents[0]["uri"]), error=str(exc)))
+            remarks.failures.append(LoadFailure(uri=str(documents[0]["uri"]), error=str(exc)))
             return
         middle = len(documents) // 2
-        put(database, collection, documents[:middle], ids, failures, existing)
-        put(database, collection, documents[middle:], ids, failures, existing)
+        put(database, collection, documents[:middle], ids, remarks, existing)
+        put(database, collection, documents[middle:], ids, remarks, existing)
         return
     ids.update(zip(stored, (str(d["uri"]) for d in documents), strict=True))
 

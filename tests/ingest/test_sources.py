@@ -13,7 +13,7 @@ from fakes import HashEmbedder
 
 from rag_pg import CollectionMismatch, DatabaseUnavailable, InvalidInput, Rag
 from rag_pg.chunk.settings import METHODS
-from rag_pg.ingest.add import Stream
+from rag_pg.ingest.add import DOCUMENTS_PER_PUT, Stream
 from rag_pg.ingest.sync import changes, until_back
 
 CODE = '''class Door:
@@ -204,3 +204,18 @@ def test_the_parent_is_in_the_chunks_metadata_not_in_the_documents(rag: Rag, dsn
     with psycopg.connect(dsn) as connection:
         rows = connection.execute("SELECT metadata FROM rag.chunks").fetchall()
     assert rows == [({"lang": "en", "parent": [0, 11]},)]
+
+
+def test_what_a_worker_beside_has_done_already_counts_as_added(rag: Rag) -> None:
+    docs = rag.collection("beside", model="hash:32")
+
+    def slowly() -> Iterator[dict[str, str]]:
+        for number in range(DOCUMENTS_PER_PUT + 1):
+            if number == DOCUMENTS_PER_PUT:
+                rag.worker(["beside"]).drain()  # the others are put
+                assert docs.search("text", limit=1)
+            yield {"uri": f"{number}.md", "content": f"A text of {number}."}
+
+    assert docs.add(slowly()).added == DOCUMENTS_PER_PUT + 1
+    again = docs.add({"uri": "0.md", "content": "A text of 0."})
+    assert (again.added, again.unchanged) == (0, 1)
