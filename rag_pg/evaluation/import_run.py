@@ -35,7 +35,8 @@ def import_run(
     rankings, tag = _read(path, rejected)
     known = {key: found for key, found in rankings.items() if key in queries}
     if not known:
-        raise InvalidInput(f"{path}: no line is of a question of set {set_name!r}")
+        first = f"; {rejected[0]}" if rejected else ""
+        raise InvalidInput(f"{path}: no line is of a question of set {set_name!r}{first}")
     uris = sorted({uri for found in known.values() for uri in found})
     missing = database.values(str, "_missing_documents", of_collection=collection, uris=uris)
     passages = [key for key, query in queries.items() if _judges_passages(query)]

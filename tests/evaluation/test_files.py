@@ -241,7 +241,7 @@ def test_runs_and_qrels_of_trec_come_back_exactly(rag: Rag, tmp_path: Path) -> N
     questions = [{"id": f"q {n}", "question": "bird fish", "relevant": relevant} for n in range(2)]
     rag.evaluation.sets.put("one", questions)
     (remark,) = rag.evaluation.sets.export_file("one", tmp_path / "set", form="trec")
-    assert remark.startswith("2 uris hold blanks")
+    assert remark.startswith("8 ids and uris hold blanks")
     topics, qrels = tmp_path / "set" / "topics.tsv", tmp_path / "set" / "qrels.txt"
     assert rag.evaluation.sets.import_file("two", topics, form="trec", qrels=qrels).rejected == []
     assert rag.evaluation.sets.queries("two") == rag.evaluation.sets.queries("one")
@@ -331,6 +331,7 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
     (same,) = rag.evaluation.runs.compare(ours.run_id, again.run.run_id, metrics=["ndcg"])
     assert (same.ties, same.difference) == (4, 0)
     for wrong, message in ((lines(tmp_path / "x", "q9 Q0 d 1 1 t"), "no line is of a question"),
+                           (lines(tmp_path / "y", "q1 Q0 d 1 NaN t"), "y:1: the score is NaN"),
                            (tmp_path / "none", "cannot read")):  # fmt: skip
         with pytest.raises(InvalidInput, match=message):
             docs.evaluation.import_run("set", wrong)

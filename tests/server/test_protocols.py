@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
-from http_service import app_over, with_service
+from http_service import app_over, request, with_service
 
 from rag_pg import Rag
 from rag_pg.server.http.openai import task_reply
@@ -95,6 +95,8 @@ def test_open_webui_searches_a_collection_as_the_web(filled: Rag) -> None:
         path = "/web_search?collection=machines"
         return (await client.post(path, json={"query": "valve", "count": 1})).json()
 
+    twice = "/web_search?collection=machines&collection=others&more=1"
+    assert request(app_over(filled), "POST", twice, json={"query": "valve"}).status_code == 422
     (found,) = with_service(app_over(filled), ask)
     assert found["link"] == "https://example.com/valve" and "three bar" in found["snippet"]
 

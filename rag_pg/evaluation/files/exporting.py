@@ -34,9 +34,10 @@ def export_set(database: Database, set_name: str, path: Path, *, form: str) -> l
     lost = sum(1 for query in queries if _beyond_qrels(query))
     notes = [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
              " as quotes or answers"] if lost else []  # fmt: skip
-    blank = {uri for query in queries for uri in _grades(query) if " " in uri}
+    texts = {text for query in queries for text in (query.query_id, *_grades(query))}
+    blank = [text for text in texts if text.split() != [text]]
     if blank and form == "trec":
-        notes.append(f"{len(blank)} uris hold blanks: trec_eval and the command ir_measures read"
+        notes.append(f"{len(blank)} ids and uris hold blanks: trec_eval and the command ir_measures read"
                      " none")  # fmt: skip
     return notes
 

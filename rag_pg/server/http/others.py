@@ -14,7 +14,7 @@ from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import Account, LLMReranker
 from rag_pg.server.http.openai import scored
 from rag_pg.server.http.problem import PROBLEMS
-from rag_pg.server.http.request import Asked, answered, needs
+from rag_pg.server.http.request import ONCE, Asked, answered, needs
 from rag_pg.text import estimate_tokens
 
 routes = APIRouter(tags=["other programs"], responses=PROBLEMS, dependencies=[needs("read")])
@@ -140,7 +140,7 @@ async def retrieval(call: Asked, body: DifyBody) -> Response:
     return answered({"records": records})
 
 
-@routes.post("/web_search", response_model=list[dict[str, Any]])
+@routes.post("/web_search", response_model=list[dict[str, Any]], dependencies=[ONCE])
 async def web_search(
     call: Asked,
     collection: str,
