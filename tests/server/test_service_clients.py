@@ -134,6 +134,24 @@ def test_what_an_answer_used_counts_for_the_limits_of_its_key(
     assert used.requests == 1 and used.tokens > 1
 
 
+def test_a_model_whose_order_is_of_no_use_counts_for_the_limits_of_its_key(
+    notes: Rag, model: FakeOpenAI
+) -> None:
+    model.reset()
+    model.answers.extend(["in prose"] * 9)
+    key = notes.database.make_service_key(
+        "orderer", scopes=["read"], settings={}, limits={"tokens_per_day": 1}
+    )
+    body = {"query": "valve", "documents": ["a", "b"]}
+    with running(notes, "--keys", "--rerank", "llm", **of(model)) as service:
+        headers = {"authorization": f"Bearer {key}"}
+        asked = [
+            httpx2.post(f"{service.url}/v1/rerank", json=body, headers=headers, timeout=BOUND)
+            for _ in range(2)
+        ]
+    assert [one.status_code for one in asked] == [502, 429]
+
+
 def test_the_openai_client_embeds_and_searches(client: OpenAI, notes: Rag) -> None:
     docs = notes.get_collection("notes")
     wanted = docs.embedder.embed_documents(["one", "two"])

@@ -107,11 +107,15 @@ async def rerank(call: Asked, body: RerankBody) -> Response:
     account = Account()
     if isinstance(reranker, LLMReranker):
         reranker = LLMReranker(account.meter(reranker.llm, "rerank"))
-    scores = await call.until_gone(call.rag.run(reranker.rerank, body.query, texts))
+    try:
+        scores = await call.until_gone(call.rag.run(reranker.rerank, body.query, texts))
+    finally:  # a model whose answer is of no use has its price
+        if used := account.usage.prompt_tokens + account.usage.answer_tokens:
+            await call.spend(used, account.cost)
     # A cross-encoder reads the query with each text.
-    used = account.usage.prompt_tokens + account.usage.answer_tokens
     tokens = used or sum(estimate_tokens([*texts, *[body.query] * len(texts)]))
-    await call.spend(tokens, account.cost)
+    if not used:
+        await call.spend(tokens)
     best = sorted(enumerate(scores), key=lambda one: (-one[1], one[0]))[: body.top_n]
     results = [
         {"index": index, "relevance_score": float(score)}
