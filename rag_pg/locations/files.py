@@ -71,6 +71,8 @@ class Files(Location):
             self._files, self._root = url_to_fs(address, **given)
             if kind:
                 _name_members(self._files)
+            elif not self._root:  # of sftp://host, which lists nothing
+                self._root = "/"
 
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
@@ -101,7 +103,7 @@ class Files(Location):
             self._files.invalidate_cache()
             if not self._files.isdir(self._root):
                 raise FileNotFoundError("there is no such folder")
-            found = self._files.find(self._root, detail=True)
+            found = _found(self._files, self._root)
         return {path: info for path, info in found.items() if info.get("type") == "file"}
 
     def _data(self, path: str, info: Mapping[str, Any]) -> bytes:
@@ -124,6 +126,26 @@ class Files(Location):
             ) from None
         except Exception as exc:
             raise LocationUnavailable(f"{shown} cannot be listed: {_reason(exc)}") from None
+
+
+def _found(files: Any, root: str) -> dict[str, Any]:
+    """Everything below a folder by its path. Raises: as the store, for any folder that cannot be
+    listed; fsspec's own walk passes over those below the first."""
+    from fsspec.asyn import AsyncFileSystem
+    from fsspec.spec import AbstractFileSystem
+
+    own = getattr(type(files), "_find", type(files).find)
+    if own not in (AbstractFileSystem.find, AsyncFileSystem._find):
+        return dict(files.find(root, detail=True))  # a listing that has no folders
+    found: dict[str, Any] = {}
+    folders = [root]
+    while folders:
+        for info in files.ls(folders.pop(), detail=True):
+            path = info["name"].rstrip("/")
+            if info["type"] == "directory" and path not in found and path != root.rstrip("/"):
+                folders.append(path)
+            found[path] = info
+    return found
 
 
 def _name_members(files: Any) -> None:

@@ -8,11 +8,12 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.spec import AbstractFileSystem
 
 from rag_pg import InvalidInput, LocationUnavailable, Rag
 from rag_pg.client import Collection
@@ -315,3 +316,34 @@ def test_a_folder_is_followed_also_where_it_goes_away_for_a_while(tmp_path: Path
         for _ in changes(folder, sleep=sleep):
             told.append(done[-1])
     assert told == ["at first", "replaced by one of its time and size", "empty"]
+
+
+class Shelf(AbstractFileSystem):  # type: ignore[misc]
+    """A store that is listed folder by folder, of which one may be locked."""
+
+    protocol = "shelf"
+    files: ClassVar = {"top/a.md": b"Red fish.", "top/in/b.md": b"Blue bird."}
+    locked: ClassVar[set[str]] = set()
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        path = self._strip_protocol(path)
+        if path in self.locked:
+            raise PermissionError(f"{path} is locked")
+        start = f"{path}/" if path else ""
+        parts = {name.removeprefix(start).partition("/")[:2] for name in self.files
+                 if name.startswith(start)}  # fmt: skip
+        return [{"name": start + first, "type": "directory" if more else "file", "size": None}
+                for first, more in sorted(parts)]  # fmt: skip
+
+    def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
+        return self.files[path]
+
+
+def test_nothing_is_deleted_where_a_folder_below_cannot_be_listed(docs: Collection) -> None:
+    fsspec.register_implementation("shelf", Shelf, clobber=True)
+    assert counts(docs.sync("shelf://top/")) == (2, 0, 0, 0)
+    Shelf.locked.add("top/in")
+    with pytest.raises(LocationUnavailable, match="top/in is locked"):
+        docs.sync("shelf://top/")
+    Shelf.locked.clear()
+    assert docs.count() == 2 and counts(docs.sync("shelf://top/"))[2] == 0
