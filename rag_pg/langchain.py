@@ -76,12 +76,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         **options: Any,
     ) -> list[str]:
         """Put texts and return their ids; one that is there is replaced, and of equal ids the last
-        one counts.
-
-        Args:
-            batch_size: what LangChain's `index` says of its batches; all are put at once.
-            options: of `Collection.add_chunks`.
-        """
+        one counts. batch_size: of LangChain's `index`; all are put at once. options: of
+        `Collection.add_chunks`."""
         texts = [*texts]
         keys = [key or str(uuid.uuid4()) for key in (ids or [None] * len(texts))]
         metadatas = metadatas or [{}] * len(texts)
