@@ -206,6 +206,23 @@ SELECT * FROM rag.maintain_step('leftovers')$$;
 -- A procedure that commits can have no SET clause.
 
 
+CREATE OR REPLACE FUNCTION rag._refused_commit()
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    COMMIT;
+EXCEPTION WHEN invalid_transaction_termination THEN
+    RETURN SQLERRM;
+END
+$$;
+
+COMMENT ON FUNCTION rag._refused_commit IS
+$$What the server says, in its language, where a transaction block does not let a procedure commit:
+no function may.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.maintain()
 LANGUAGE plpgsql
 AS $$
@@ -217,7 +234,7 @@ BEGIN
         -- refused in either case, for this block is a subtransaction: the message tells them apart
         COMMIT;
     EXCEPTION WHEN invalid_transaction_termination THEN
-        _commits := SQLERRM OPERATOR(pg_catalog.<>) 'invalid transaction termination';
+        _commits := SQLERRM OPERATOR(pg_catalog.<>) rag._refused_commit();
     END;
     FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
         PERFORM rag.maintain_step(_step.step, _step.subject);

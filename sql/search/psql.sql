@@ -14,7 +14,7 @@ BEGIN
     EXCEPTION WHEN invalid_transaction_termination THEN
         _message := SQLERRM;
     END;
-    IF _message OPERATOR(pg_catalog.=) 'invalid transaction termination' THEN
+    IF _message OPERATOR(pg_catalog.=) rag._refused_commit() THEN
         RAISE EXCEPTION '% cannot run inside a transaction block', called USING ERRCODE = 'RG001',
         HINT = 'it commits, so that a worker sees the request: call it in autocommit mode, '
             'without BEGIN and not from a function';

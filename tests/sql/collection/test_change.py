@@ -193,6 +193,7 @@ NOT_NOTED = {
     "_remove_part",
     "_import_file",  # of a collection that is not whole; _finish_import notes it
     "_note_synced",  # of a document what no search reads
+    "keep_original",  # the same
     "repair_collection",  # vectors that no search sees; the chunks by _remove_chunks
 }
 WRITES = re.compile(
