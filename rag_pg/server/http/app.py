@@ -50,7 +50,7 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     )
     app.state.service = service
     for part in (routes, calls, openai, others):
-        app.include_router(part.routes)
+        app.router.routes += part.routes.routes  # included, each would be made anew
     app.router.routes.append(Route(PATH, service.mcp))
     page = _Page(directory=PAGE, html=True)
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes

@@ -37,8 +37,8 @@ from rag_pg.types import AddReport, Answer, CollectionInfo, Event, LoadFailure, 
 from rag_pg.version import __version__
 
 routes = APIRouter(responses=PROBLEMS)
-searching = APIRouter(tags=["search"], dependencies=[ONCE, needs("read")])
-storing = APIRouter(tags=["documents"], dependencies=[ONCE])
+searching = APIRouter(tags=["search"], responses=PROBLEMS, dependencies=[ONCE, needs("read")])
+storing = APIRouter(tags=["documents"], responses=PROBLEMS, dependencies=[ONCE])
 READS, WRITES = [needs("read")], [needs("write")]
 PAGE_LIMIT = 1000
 # What a browser shows without running anything of it; all else is downloaded.
@@ -230,5 +230,4 @@ async def upload(
     return answered(replace(report, failures=[*failures, *report.failures]))
 
 
-routes.include_router(searching)
-routes.include_router(storing)
+routes.routes += [*searching.routes, *storing.routes]
