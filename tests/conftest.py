@@ -8,13 +8,14 @@ import os
 import signal
 from collections.abc import Callable, Generator, Iterator
 from contextvars import copy_context
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import psycopg
 import pytest
+import typer.main
 from citus import COORDINATOR, CitusDatabases, scaled_out
 from fakes import HashEmbedder
 from paths import ROOT
@@ -60,6 +61,12 @@ hypothesis.settings.load_profile("same")
 # What a terminal or a service of CI says of itself colours and breaks lines.
 for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH"):
     os.environ.pop(name, None)
+
+# Tests import hundreds of modules; nothing of these is garbage.
+gc.disable()
+
+# The tree of commands is the same in each call of a process.
+typer.main.get_command = cache(typer.main.get_command)
 
 # A shell lets what it starts in the background ignore SIGINT, and processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -294,5 +301,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: the collector of garbage need not go
     through it again and again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
