@@ -31,12 +31,15 @@ UPGRADES_ON_16 = (
 # What may differ by the version of the server: what holds for the whole schema (its catalogue, the
 # rights of every function, each called with right arguments), installing and upgrading, errors by
 # their SQLSTATE, the views of the system that functions read, and each way to search once. Plans of
-# 20,000 chunks, locks, names, any arguments, growth, oracles, histories, a replica, rag.help() and
-# what Python does are told by 18 alone; `make test-16` runs all of tests/sql and tests/db, as
-# `.ci/run` does in turn.
+# 20,000 chunks, locks, names, any arguments, growth, oracles, histories, a replica, rag.help(), the
+# queue, what a query is read as and what Python does are told by 18 alone; `make test-16` runs all
+# of tests/sql and tests/db, as `.ci/run` does in turn.
 ON_18 = {
     f"test_{name}.py"
-    for name in ("plans", "locks", "names", "any_argument", "growth", "slots", "help")
+    for name in (
+        *("plans", "locks", "names", "any_argument", "growth", "slots", "help"),
+        "many_in_one_call",
+    )
 }
 ON_16 = (
     *sorted(
@@ -45,8 +48,8 @@ ON_16 = (
         for path in (ROOT / folder).glob("test_*.py")
         if path.name not in ON_18
     ),
-    *("tests/sql/job", "tests/sql/keyword/test_keyword.py", "tests/sql/search/test_search.py"),
-    *("tests/sql/filter/test_columns.py", "tests/db/test_fault.py"),
+    *("tests/sql/search/test_search.py", "tests/sql/filter/test_columns.py"),
+    "tests/db/test_fault.py::test_the_servers_errors_are_somebodys_fault",
     *(f"tests/db/test_upgrade.py::{name}" for name in UPGRADES_ON_16),
 )
 HALVES: dict[str, tuple[str, ...]] = {"18": (), "16": ON_16}

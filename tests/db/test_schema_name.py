@@ -13,19 +13,24 @@ from typer.testing import CliRunner
 
 from rag_pg import NotFound, PermissionDenied, Rag, Settings
 from rag_pg.cli.app import app
-from rag_pg.db import schema
+from rag_pg.db import name_of, schema
 from rag_pg.errors import InvalidInput
 
 NAMES = ["legal", "rag", "hr_2"]
 TABLE = "CREATE TABLE public.articles (id bigint PRIMARY KEY, body text)"
 
 
-@pytest.fixture
-def several(new_database: Callable[..., str]) -> str:
+@pytest.fixture(scope="module")
+def installed(new_database: Callable[..., str]) -> str:
     dsn = new_database()
     for name in NAMES:
         schema.upgrade(dsn, name)
     return dsn
+
+
+@pytest.fixture
+def several(installed: str, new_database: Callable[..., str]) -> str:
+    return new_database(name_of(installed))
 
 
 def opened(dsn: str, name: str, folder: Path, **options: Any) -> Rag:
