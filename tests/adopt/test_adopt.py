@@ -268,45 +268,39 @@ def test_other_documents_of_the_collection_are_said_to_be_neighbours(
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"layout": "weaviate"}, InvalidInput, "'weaviate'.*haystack, langchain, llamaindex, pgai"),
-        ({"sample": -1}, InvalidInput, "sample is -1"),
-        ({"table": "nothing"}, NotFound, "no table nothing in database 'rag_test"),
-        ({"table": "a.b.c"}, InvalidInput, "'a.b.c' is not the name of a table"),
-        ({"table": 'x"; --'}, InvalidInput, "not the name of a table"),
-        (
-            {"layout": "llamaindex"},
-            InvalidInput,
-            "no column node_id, text, metadata_, id; it looks like langchain",
-        ),
-        ({"table": "plain"}, InvalidInput, "no column langchain_metadata; for other names.* view"),
-        ({"table": "numbers"}, InvalidInput, "column embedding of numbers is of type _float4"),
-        ({"table": "mixed"}, InvalidInput, "2 rows of 3, 1 rows of 2 dimensions"),
-        ({"table": "empty"}, InvalidInput, "empty holds no vector"),
-        ({"table": "langchain_pg_embedding"}, InvalidInput, "several collections.*handbook, other"),
-        (
-            {"table": "langchain_pg_embedding", "langchain_collection": "x"},
-            InvalidInput,
-            "no collection 'x'.*handbook, other",
-        ),
-        ({"langchain_collection": "x"}, InvalidInput, "one store, not several"),
-        ({"layout": "pgai", "langchain_collection": "x"}, InvalidInput, "does not go with layout"),
-        ({"model": None}, InvalidInput, "no collection 'c' yet; name what made the vectors"),
-        ({"model": "hash:32"}, CollectionMismatch, "vectors of 8 dimensions, model.*gives 32"),
-        ({"into": "narrow"}, CollectionMismatch, "of 8 dimensions, collection 'narrow' stores 3"),
-        ({"into": "wide", "model": "x"}, CollectionMismatch, "model is 'theirs', not 'x'"),
-        ({"source_dsn": "host=/nowhere password=secret"}, DatabaseUnavailable, "host=/nowhere"),
-    ],
-)
-@pytest.mark.few(8)
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"layout": "weaviate"}, InvalidInput, "'weaviate'.*haystack, langchain, llamaindex, pgai"),
+    ({"sample": -1}, InvalidInput, "sample is -1"),
+    ({"table": "nothing"}, NotFound, "no table nothing in database 'rag_test"),
+    ({"table": "a.b.c"}, InvalidInput, "'a.b.c' is not the name of a table"),
+    ({"table": 'x"; --'}, InvalidInput, "not the name of a table"),
+    (
+        {"layout": "llamaindex"},
+        InvalidInput,
+        "no column node_id, text, metadata_, id; it looks like langchain",
+    ),
+    ({"table": "plain"}, InvalidInput, "no column langchain_metadata; for other names.* view"),
+    ({"table": "numbers"}, InvalidInput, "column embedding of numbers is of type _float4"),
+    ({"table": "mixed"}, InvalidInput, "2 rows of 3, 1 rows of 2 dimensions"),
+    ({"table": "empty"}, InvalidInput, "empty holds no vector"),
+    ({"table": "langchain_pg_embedding"}, InvalidInput, "several collections.*handbook, other"),
+    (
+        {"table": "langchain_pg_embedding", "langchain_collection": "x"},
+        InvalidInput,
+        "no collection 'x'.*handbook, other",
+    ),
+    ({"langchain_collection": "x"}, InvalidInput, "one store, not several"),
+    ({"layout": "pgai", "langchain_collection": "x"}, InvalidInput, "does not go with layout"),
+    ({"model": None}, InvalidInput, "no collection 'c' yet; name what made the vectors"),
+    ({"model": "hash:32"}, CollectionMismatch, "vectors of 8 dimensions, model.*gives 32"),
+    ({"into": "narrow"}, CollectionMismatch, "of 8 dimensions, collection 'narrow' stores 3"),
+    ({"into": "wide", "model": "x"}, CollectionMismatch, "model is 'theirs', not 'x'"),
+    ({"source_dsn": "host=/nowhere password=secret"}, DatabaseUnavailable, "host=/nowhere"),
+]
+
+
 def test_what_cannot_be_adopted_is_an_error_and_leaves_nothing(
-    rag: Rag,
-    connection: Connection,
-    arguments: dict[str, Any],
-    error: type[Exception],
-    message: str,
+    rag: Rag, connection: Connection, subtests: pytest.Subtests
 ) -> None:
     record(connection, "langchain")
     record(connection, "langchain_old")
@@ -322,17 +316,19 @@ def test_what_cannot_be_adopted_is_an_error_and_leaves_nothing(
     )
     rag.collection("narrow", model="theirs", dimensions=3)
     rag.collection("wide", model="theirs", dimensions=8)
-    given: dict[str, Any] = {
-        "table": "Hand Book",
-        "into": "c",
-        "layout": "langchain",
-        "model": None if arguments.get("into") else "theirs",
-    }
-    with pytest.raises(error, match=message) as raised:
-        rag.adopt(**given | arguments)
-    assert "secret" not in str(raised.value)
-    assert sorted(info.name for info in rag.collections()) == ["narrow", "wide"]
-    assert not any(documents(connection, name) for name in ("narrow", "wide"))
+    for arguments, error, message in REFUSED:
+        with subtests.test(**arguments):
+            given: dict[str, Any] = {
+                "table": "Hand Book",
+                "into": "c",
+                "layout": "langchain",
+                "model": None if arguments.get("into") else "theirs",
+            }
+            with pytest.raises(error, match=message) as raised:
+                rag.adopt(**given | arguments)
+            assert "secret" not in str(raised.value)
+            assert sorted(info.name for info in rag.collections()) == ["narrow", "wide"]
+            assert not any(documents(connection, name) for name in ("narrow", "wide"))
 
 
 def test_rows_that_do_not_fit_are_counted_by_reason(rag: Rag, connection: Connection) -> None:

@@ -96,6 +96,7 @@ def test_every_change_gives_another_version(filled: Connection, change: str) -> 
     assert version(filled, "other") == other
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("action", NO_CHANGES)
 def test_nothing_else_does(filled: Connection, action: str) -> None:
     before = version(filled)
