@@ -118,6 +118,7 @@ def test_calls_of_namespaces_are_awaited_and_typed(rag: Rag, dsn: str) -> None:
     assert [space.model for space in asyncio.run(life())] == ["hash:32"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "name", ["spaces", "chunks", "metadata", "versions", "answers", "enrichment"]
 )

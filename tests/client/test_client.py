@@ -338,6 +338,7 @@ def test_bulk_chunks_with_and_without_vectors(rag: Rag, embedder: HashEmbedder) 
     assert [h.content for h in docs.search("a", filter={"lang": "en"})] == ["a b"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "bad",
     [

@@ -137,6 +137,7 @@ def test_documents_are_deleted_merged_and_cleared_by_filter(rag: Rag) -> None:
     assert rag.info("docs").name == "docs"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("wrong", [[], "", 0, False])
 def test_what_is_no_filter_is_an_error_and_not_none(rag: Rag, wrong: Any) -> None:
     docs = rag.collection("docs", model="mine", dimensions=3)

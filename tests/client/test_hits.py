@@ -9,6 +9,7 @@ from rag_pg import Rag, RateLimited
 from rag_pg.text import estimate_tokens
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "method"),
     [({}, "hybrid"), ({"vector_weight": 0.0}, "keyword"), ({"keyword_weight": 0.0}, "vector")],

@@ -60,6 +60,7 @@ def test_the_reranker_reads_title_heading_and_content(docs: Collection) -> None:
     assert any("Sea > Animals\n" in text and "A red fish" in text for text in texts)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("limit", "candidates", "read"), [(1, None, 40), (12, None, 48), (5, 5, 5), (5, 61, 61)]
 )

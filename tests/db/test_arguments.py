@@ -189,6 +189,7 @@ def test_a_deep_value_in_a_filter_is_refused_by_the_database(
     assert caught
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "wanted", ["5", '{"a": 5}', '{"a": [1]}', '{"a": {"$not": 5}}', '{"$uri": "a"}']
 )

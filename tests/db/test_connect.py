@@ -24,6 +24,7 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
     return caught.value
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "options, statement, error, message",
     [

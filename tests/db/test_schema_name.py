@@ -146,6 +146,7 @@ def test_pgvector_may_lie_in_another_of_them(new_database: Callable[..., str]) -
         assert found == [("rag",)]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "name",
     ["", "public", "pg_rag", "information_schema", "Rag", "1a", "a-b", "rag_pg", "a" * 32,

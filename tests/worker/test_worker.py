@@ -688,6 +688,7 @@ def test_jobs_that_wait_for_a_provider_are_handed_back_by_a_stopping_worker(
     ).fetchone() == (8, 0)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("options", [{"concurrency": 0}, {"lease_seconds": 0}])
 def test_bad_options_are_refused(rag: Rag, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="out of range"):

@@ -113,6 +113,7 @@ def test_a_calibration_of_another_space_is_stale(docs: Connection) -> None:
     assert docs.execute(finding).fetchone() == ("warn", f"docs: {told}")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

@@ -163,6 +163,7 @@ def test_p_values_are_corrected_as_holm_and_bonferroni_say(connection: Connectio
     assert row[2] == [0.01, 0.9]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("metrics", [["ndcg", "ndgc"], ["ndcg", None], [], None, ["judge"]])
 def test_a_metric_that_there_is_none_of_is_no_empty_comparison(
     connection: Connection, metrics: list[str | None] | None

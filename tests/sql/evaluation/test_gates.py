@@ -180,6 +180,7 @@ def test_a_worse_space_is_refused_with_the_questions_that_lost(gated: Connection
     assert active(gated) == "good"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "options", ['{"vector_weight": -1}', '{"candidate_limit": 1}', '{"fusion": "best"}', "[]"]
 )
@@ -370,6 +371,7 @@ def test_a_gate_goes_with_its_collection(gated: Connection) -> None:
     gated.execute("SELECT rag.drop_eval_set('faq')")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("change", "checks"),
     [(None, "[]"), ("", "[]"), ("x" * 10001, "[]"), ("x", None), ("x", "{}"), ("x", "[1]")],

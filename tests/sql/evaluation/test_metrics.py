@@ -37,6 +37,7 @@ def make_corpus(connection: Connection, documents: int) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("seed", range(3))
 def test_rankings_of_documents_measure_as_ir_measures_does(
     connection: Connection, seed: int

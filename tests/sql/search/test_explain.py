@@ -65,6 +65,7 @@ def test_an_explanation_of_nothing_has_no_hits(connection: Connection) -> None:
     assert row[0]["vector"] is None
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("uri", "options", "failed", "said"),
     [
@@ -114,6 +115,7 @@ def test_more_like_a_chunk_is_its_neighbours_without_itself(connection: Connecti
     assert other == [("c",), ("b",)]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("uri", "message"), [("d", "has no vector yet"), (None, "does not exist")])
 def test_more_like_needs_a_vector(connection: Connection, uri: str | None, message: str) -> None:
     with pytest.raises(psycopg.Error, match=message) as caught:

@@ -48,6 +48,7 @@ def test_the_options_of_a_search_are_the_same_everywhere(connection: Connection[
     assert {SHORT.get(name, name) for name in in_table} == searched
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("function", ["rag.explain_search", "rag.why_not", "rag.search_text"])
 def test_companions_take_the_rest_as_options(connection: Connection[Any], function: str) -> None:
     found = arguments(connection, function)
