@@ -62,6 +62,9 @@ hypothesis.settings.load_profile("same")
 for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH"):
     os.environ.pop(name, None)
 
+# Each client of a provider reads whom to trust: one authority, as no test leaves the machine.
+os.environ["SSL_CERT_FILE"] = str(ROOT / "tests" / "support" / "authority.pem")
+
 # Tests import hundreds of modules; nothing of these is garbage.
 gc.disable()
 

@@ -42,7 +42,7 @@ FILES: dict[str, tuple[bytes, str | None]] = {
     "broken.pdf": (b"%PDF-1.4\n" + b"\xff" * 2_000, "is no .pdf file that can be read"),
     "code.py": (b"def f(:\n" * 500, None),
     "mail.eml": (b"Content-Type: text/plain; charset=nope\n\nhi", None),
-    "page.html": (b"<div>" * 5_000 + b"text", None),
+    "page.html": (b"<div>" * 1_500 + b"text", None),
 }
 
 
