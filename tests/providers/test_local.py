@@ -70,8 +70,8 @@ def test_a_stream_that_is_closed_frees_the_server(llm: OpenAILLM) -> None:
 
 def test_a_time_out_ends_the_wait(server: LocalServer) -> None:
     url = f"{server.url}/v1"
-    hasty = OpenAILLM("smollm2", api_key=server.key, base_url=url, timeout=0.05)
-    with pytest.raises(ProviderTimeout, match=r"within 0\.05 s"):
+    hasty = OpenAILLM("smollm2", api_key=server.key, base_url=url, timeout=0.001)
+    with pytest.raises(ProviderTimeout, match=r"within 0\.001 s"):
         hasty.complete(ASKED, max_tokens=4000)
 
 
