@@ -234,7 +234,7 @@ DECLARE
     _missing integer;
 BEGIN
     SELECT j.* INTO _job FROM rag.jobs AS j WHERE j.job_id = store_embeddings.job_id;
-    -- Changed, not only locked: who deletes it by an older snapshot, which lacks the vectors, fails.
+    -- Changed, not only locked: who deletes it by an older snapshot, without the vectors, fails.
     UPDATE rag.documents AS d SET indexed_version = d.indexed_version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     _job := rag._require_lease(store_embeddings.job_id, store_embeddings.lease);
