@@ -598,6 +598,6 @@ class Collection:
         Raises: InvalidInput (neither or both). It takes the owner of the schema. What the text was
             read from is not touched; rows stay on disk until VACUUM, and in backups.
         """
-        return self.rag.database.only(
+        return self.rag.database.read_committed().only(
             Erasure, "erase", collection=self.name, uri=uri, filter=filter
         )

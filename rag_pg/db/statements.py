@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, LiteralString, Self, TypeVar, cast
@@ -40,6 +40,8 @@ class Statements:
         schema: the name of our schema.
         groups: of the tenant, in which the user is: for a trusted application.
     """
+
+    _level: psycopg.IsolationLevel | None = None  # that of the role or the database
 
     def __init__(
         self,
@@ -80,6 +82,13 @@ class Statements:
         `with_settings`."""
         other = self.with_settings({})
         other._reads_on_standbys = False
+        return other
+
+    def read_committed(self) -> Self:
+        """Return this database with transactions of that level, whatever is the default of the role
+        or the database; see `with_settings`."""
+        other = self.with_settings({})
+        other._level = psycopg.IsolationLevel.READ_COMMITTED
         return other
 
     def in_trace(self) -> Self:
@@ -287,12 +296,25 @@ class Statements:
             self.connection(reads=reads, moves=moves) as connection,
             connection.cursor(row_factory=row_factory) as cursor,
         ):
-            if not self._settings:
+            if not self._settings and self._level is None:
                 return cursor.execute(statement, values).fetchall()
-            with connection.pipeline():  # until its end a transaction of its own
+            with connection.pipeline(), self._begun(connection):
                 self._set_local(connection)
                 cursor.execute(statement, values)
             return cursor.fetchall()
+
+    @contextmanager
+    def _begun(self, connection: psycopg.Connection[Any]) -> Iterator[None]:
+        """A transaction of our level; without one a pipeline is a transaction until its end."""
+        if self._level is None:
+            yield
+            return
+        connection.isolation_level = self._level
+        try:
+            with connection.transaction():
+                yield
+        finally:
+            connection.isolation_level = None
 
     def _set_local(self, connection: psycopg.Connection[Any]) -> None:
         """Let the settings hold until the end of the connection's transaction."""

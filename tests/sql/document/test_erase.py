@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from dumps import dump
 from fakes import HashEmbedder
+from psycopg import sql
 
 from rag_pg import Rag, Settings
 from rag_pg.client.collection import Collection
@@ -222,6 +223,21 @@ def test_another_isolation_level_is_refused(docs: Collection, dsn: str) -> None:
     ):
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.execute("SELECT rag.erase('docs', 'plain-1')")
+
+
+def test_a_client_erases_whatever_the_default_level_is(
+    docs: Collection, dsn: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        named = sql.SQL("ALTER DATABASE {} SET default_transaction_isolation TO serializable")
+        connection.execute(named.format(sql.Identifier(connection.info.dbname)))
+    settings = Settings(home=tmp_path)
+    with Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag:
+        for uri, own in (("plain-1", {}), ("plain-2", {"app.user": "one"})):
+            other = rag.with_settings(own).collection("docs")
+            assert len(other.erase(uri).document_hashes) == 1
+        with rag.database.connection() as connection:
+            assert connection.execute("SHOW transaction_isolation").fetchone() == ("serializable",)
 
 
 def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
