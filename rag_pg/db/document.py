@@ -64,9 +64,14 @@ class Documents(Statements):
     ) -> list[UUID]:
         """queued: is given the ids of those that are work, before any worker can have done it."""
         own = self.in_trace()
-        given = {"collection": collection, "documents": documents, "existing": existing}
         if queued is None:
-            return own.values(UUID, "put_documents", **given)
+            return own.values(
+                UUID,
+                "put_documents",
+                collection=collection,
+                documents=documents,
+                existing=existing,
+            )
         with own.connection() as connection, connection.transaction():
             own._set_local(connection)
 
@@ -75,6 +80,7 @@ class Documents(Statements):
                 found = connection.execute(statement, own._calls.plain(function, arguments))
                 return [document_id for (document_id,) in found]
 
+            given = {"collection": collection, "documents": documents, "existing": existing}
             put = ids("put_documents", "put_documents", **given)
             work = {"collection": collection, "document_ids": put}
             pending = ids("pending_documents", "document_id", **work)
