@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 MINUTE = 60.0  # seconds between two lines about progress
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 WIDEST = 100  # columns of an answer: longer lines are hard to read
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+# A link of Markdown leads to an address; calls of code, as handlers[name](event), do not.
+_LINK = re.compile(r"!?(?<![\w\])])\[([^\[\]]*)\]\([^()\s]*[/.#:][^()\s]*\)")
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
