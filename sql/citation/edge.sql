@@ -58,7 +58,8 @@ DECLARE
     _kept CONSTANT int4multirange := '{[48,58),[65,91),[97,123),[192,592),[880,1370),[1371,1417),'
         '[1488,1515),[1568,1642),[2308,2404),[2406,4447),[12353,12448),[12449,12544),[13312,40960),'
         '[44032,55204)}'::int4multirange;
-    _core text := ltrim(rtrim(quote, E' \n"''.,;:!?'), E' \n"''');
+    _around CONSTANT text := E' \n"''\u2026\u00AB\u00BB\u2018\u2019\u201C\u201D\u201E';
+    _core text := ltrim(rtrim(quote, _around || '.,;:!?'), _around);
 BEGIN
     IF _kept @> ascii(_core) AND _kept @> ascii(right(_core, 1)) THEN
         RETURN _core;

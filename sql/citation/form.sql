@@ -280,8 +280,11 @@ BEGIN
     IF strpos(_text, '- ') > 0 THEN
         -- a word divided at the end of a line
         _raised := CASE WHEN strpos(_text, E'\x01') > 0 THEN E'\x01?' ELSE '' END;
-        _text := regexp_replace(_text, '(?<=' || rag._letter() || _raised || ')- (?=' || _raised
-            || rag._letter() || ')', E'\x02', 'g');
+        _text := regexp_replace(_text, '(?<=[a-z])- (?=[a-z])', E'\x02', 'g');
+        IF strpos(_text, '- ') > 0 THEN  -- compiled in a tenth of a millisecond
+            _text := regexp_replace(_text, '(?<=' || rag._letter() || _raised || ')- (?='
+                || _raised || rag._letter() || ')', E'\x02', 'g');
+        END IF;
     END IF;
     _text := regexp_replace(_text,
         E'(?<=[0-9]) (?=%)| (?=[.,:][.,:\x03]*([^0-9a-z.,:\x03]|$))', '', 'g');
