@@ -136,7 +136,7 @@ RETURN form LIKE E'% _\x03. _.%'  -- z. B.
     '|(?:[\u4E0D\u672A\u6CA1\u6C92\u975E\u65E0\u7121\u52FF\u83AB\u5F17\u6BCB\u522B\u5225\u5426]'
     '|\u0E44\u0E21\u0E48|\u0E21\u0E34|\u0E2D\u0E22\u0E48\u0E32|\u0E44\u0E23\u0E49'
     '|\u0E9A\u0ECD\u0EC8|\u1798\u17B7\u1793|\u17A5\u178F|\u1782\u17D2\u1798\u17B6\u1793|\u1019)'
-    ' ?\x03(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])'
+    ' ?\x03 ?(?:[0-9]|[^\x01-\x40\u3001-\u3011\u3014-\u301F])'
     -- a sign, a decimal, a fraction of Chinese and Japanese
     '|(?:[负負]|零下|氷点下|マイナス) ?\x03 ?[0-9〇零一二两三四五六七八九十百千万]'
     '|[0-9〇零一二两三四五六七八九十百千万] ?(?:[点點・比] ?\x03|\x03 ?[点點・比]) ?'
@@ -204,14 +204,14 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- first whether it has one of those that are used, for a regular expression takes longer
 RETURN translate(edge, E'=+*/<>\uFE61\uFF0A\u2212\u00B1\u00B7\u00D7\u00F7\u2190\u2192\u2194'
     '\u21D2\u21D4\u21CC\u2208\u221E\u2227\u2228\u2229\u222A\u2248\u2260'
-    '\u2261\u2264\u2265\u2282\u2286\u22C5', '') <> edge AND (edge ~ (
+    '\u2261\u2264\u2265\u2282\u2286\u22C5\u2A75\u2A76', '') <> edge AND (edge ~ (
     '(?:' || rag._symbol(false) || E'(?: *\x03 +| +\x03 *)' || rag._operator()
     || E' |(?: *\x03 +| +\x03 *)' || rag._operator() || ' ' || rag._symbol(true) || '|'
     || rag._symbol(false) || ' ' || rag._operator() || E'(?: *\x03 +| +\x03 *)|[^ \n] +'
     || rag._operator() || E'(?: *\x03 +| +\x03 *)' || rag._symbol(true) || ')')
     OR regexp_replace(edge, E' +\x03 *|\x03([])}]*) +', E'\\1 \x03 ') ~ (
         -- price * quantity, net_price + tax, total = price - rebate
-        E'[^ \n] (?:\x03 )?(?:[:=!<>]=|[*\u00D7\u00F7\u2260\u2264\u2265\uFE61\uFF0A])'
+        E'[^ \n] (?:\x03 )?(?:[:=!<>]=|[*\u00D7\u00F7\u2260\u2264\u2265\u2A75\u2A76\uFE61\uFF0A])'
         '(?: \x03 |(?<=\x03 .{1,2}) )[^ \n\x03]'
         '|[A-Za-z0-9](?:_[A-Za-z0-9]+|[.][a-z][a-z_]+|[(][)]) (?:\x03 [+/=]|[+/=] \x03) [^ \n]'
         '|[^ \n] (?:\x03 [+/=]|[+/=] \x03) [A-Za-z]+(?:_[A-Za-z0-9]|[.][a-z]{2}|[(][)])'
@@ -337,26 +337,33 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- without regular expressions, which have to be compiled
-    _blanks CONSTANT text := E'\t\n\r\u00A0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007'
-        '\u2008\u2009\u200A\u2028\u202F\u3000*_';
-    _after CONSTANT text := ltrim(translate(after, _blanks, rpad('', 20)), ' .');
+    _blanks CONSTANT text := E'\t\n\x0B\f\r\x1C\x1D\x1E\x1F\u0085\u00A0\u1680\u2000\u2001\u2002'
+        '\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000*_';
+    _after text := ltrim(translate(after, _blanks, rpad('', 30)), ' .');
     _before text;
     _behind text;
     _which text := split_part(_after, ' ', 1);  -- B
     _word text;  -- Appendix
     _mark text;  -- behind it
     _is_number boolean;
+    _is_short boolean;  -- Fig.
     _is_name boolean;
     _is_stop boolean;
 BEGIN
     -- a small letter behind what is referred to by one: lit. f, item (c)
     IF substr(ltrim(_after, '('), 2, 1) IN ('', ' ', ')', '.', ',', ';')
         AND ascii(ltrim(_after, '(')) BETWEEN 97 AND 122 THEN
-        _before := rtrim(translate(before, _blanks, rpad('', 20)));
+        _before := rtrim(translate(before, _blanks, rpad('', 30)));
         RETURN (right(_before, 1) = '.' OR after LIKE '.%' OR _after LIKE '(_)%')
             AND strpos(' lit litt buchst buchstabe lett lettre lettera letra item point punkt'
                 ' nr no para abs al art' || rag._references(), ' ' || lower(reverse(split_part(
                 reverse(rtrim(_before, '.')), ' ', 1))) || ' ') > 0;
+    END IF;
+    -- a symbol, in a circle, of full width, bold
+    IF '{[1012,1013),[8450,8506),[9398,9450),[65281,65371),[119808,120832)}'::int4multirange
+            @> ascii(_which) THEN
+        _after := normalize(_after, NFKC);
+        _which := split_part(_after, ' ', 1);
     END IF;
     -- a figure, or a capital of Latin, Greek or Cyrillic
     IF NOT '{[48,58),[65,91),[192,215),[216,223),[913,938),[1040,1072),[1632,1642),[2406,2416)}'
@@ -375,18 +382,24 @@ BEGIN
             '0123456789.') = '' AND right(_which, 1) BETWEEN '0' AND '9') THEN
         RETURN false;
     END IF;
-    _before := rtrim(translate(before, _blanks || '("“„«', rpad('', 25)));
+    _before := rtrim(translate(normalize(before, NFKC), _blanks || '("“„«', rpad('', 35)));
     _word := reverse(split_part(reverse(rtrim(_before, '.')), ' ', 1));
     _behind := rtrim(split_part(_after, ' ', 2), '.,;:)]!?"”»');
+    _is_short := right(_before, 1) = '.' OR ltrim(after) LIKE '.%';
     IF translate(_word, E'0123456789+-\u2013*/=<>)]{}|&%$\u20AC\u00A3#@~^,;:!?''\u2019', '')
         <> _word THEN
         RETURN false;
-    ELSIF right(_before, 1) = '.' OR ltrim(after) LIKE '.%' OR length(_word) < 3 THEN
-        RETURN _is_number AND strpos(' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
+    ELSIF (_is_short OR length(_word) < 3) AND _is_number AND strpos(
+            ' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
             ' vol p pp pag pág párr abb abs ziff lit ext no nr nº alin buchst rn rz'
-            ' anm op ст рис табл стр п ', ' ' || normalize(lower(_word), NFC) || ' ') > 0;
+            ' anm op ст рис табл стр п ', ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
+        RETURN true;
+    ELSIF _is_short OR length(_word) < 2 OR length(_word) = 2 AND _word <> initcap(_word) THEN
+        RETURN false;
     ELSIF strpos(rag._references(), ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
         RETURN true;
+    ELSIF lower(right(_word, 1)) = upper(right(_word, 1)) THEN  -- no letter, but a mark
+        RETURN false;
     END IF;
     _is_stop := rag._is_stop_word(lower(_word));
     _before := right(rtrim(left(_before, -length(_word))), 1);
@@ -440,7 +453,8 @@ DECLARE
     _after text := substr(original, stop + 1, 48);
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
         '^(?:|' || rag._prose() || '[' || rag._prose_letter()
-        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03(?![A-Z]{2}|[B-HJ-Z][ \n])['
+        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03(?![A-Z]{2}'
+        '|[B-HJ-Z\u00C0-\u00DE\u0391-\u03A9\u03F4\u0410-\u042F][ \n])['
         || rag._prose_letter() || '](?![.])'
         || rag._prose() || '$');
     _ends CONSTANT boolean := right(_slice, 16) || E'\x03' || left(_after, 16) ~ (

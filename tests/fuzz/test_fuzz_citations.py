@@ -44,6 +44,6 @@ def test_a_proof_is_a_run_of_whole_tokens(connection: Connection) -> None:
         assert {(p.place, p.cut) for p in pairs} == {(p, cut) for p in PLACES for cut in CUTS}
         false, refused, true = judge(connection, pairs)
         assert false == []
-        assert true > 1500 and len(refused) <= 0.001 * true + 2, refused
+        assert true > 1500 and len(refused) <= 0.001 * true + 6, refused  # of one sample
 
     fuzz(run, fixed=1)

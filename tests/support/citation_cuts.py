@@ -8,6 +8,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle, islice
 
 from citation_oracle import IGNORED
 
@@ -173,18 +174,23 @@ def categories() -> dict[str, str]:
 
 def make_pairs(count: int, *, seed: int) -> Iterator[Pair]:
     """Yield `count` pairs: each category at each place with each cut in turn, by a random
-    character; half of them are among the first 40 of their category, which texts have most."""
+    character; half of them are among the first 40 of their category, which texts have most.
+
+    Of the first 448 pairs each category and each place has each cut.
+    """
     rng = random.Random(seed)
     every = categories()
-    kinds = [(c, p, k) for c in every for p in PLACES for k in CUTS]
-    made = 0
-    while made < count:
-        rng.shuffle(kinds)
-        for category, place, cut in kinds[: count - made]:
-            some = every[category]
-            x = rng.choice(some[:40] if rng.random() < 0.5 else some)
-            yield _pair(category, place, cut, x)
-            made += 1
+    names, places = rng.sample(list(every), len(every)), rng.sample(list(PLACES), len(PLACES))
+    kinds = [
+        (category, places[(number + turn) % len(places)], cut)
+        for turn in range(len(places))
+        for number, category in enumerate(names)
+        for cut in CUTS
+    ]
+    for category, place, cut in islice(cycle(kinds), count):
+        some = every[category]
+        x = rng.choice(some[:40] if rng.random() < 0.5 else some)
+        yield _pair(category, place, cut, x)
 
 
 def _pair(category: str, place: str, cut: str, x: str) -> Pair:

@@ -29,10 +29,11 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!
          r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
 STOPS = "of|and|in|the|for|by|on|at|was|is|with|from|no"
 NAME = re.compile(  # before what tells which: Appendix B, page 5 of it
-    rf"(?<!\w)(?!(?:{STOPS})\b)[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]++(?<!(?<!\w)\w) "
+    rf"(?<!\w)(?!(?:{STOPS})\b)(?:\p{{Lu}}\p{{Ll}}|[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]{{3,}}+)\s"
     rf"(?=[B-HJ-ZÀ-ÖØ-ÞΑ-ΩА-Я](?![\w'’-])"
     rf"|(?![12]\d{{3}}\b)[A-Z]{{0,3}}[0-9]++(?:[.,;:)!?]|$| (?:{STOPS})\b))")
-UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*[nh] ?[uh]"  # at the end of a quotation, but for
+# at the end of a quotation, but for STOP
+UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*(?<![lm]n*)[nh] ?[uh]"
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
 STOP = rf" ?(?:{STOPS})\b"
 AROUND = rf"^([-*+•‣▪-●>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"

@@ -292,6 +292,10 @@ CUT = (  # what the source says, and of it a part that says something else
     ("По закону глава III не применяется.", "По закону глава"),
     ("The road runs to Gate B12 of it.", "The road runs to Gate"),
     ("They saw how Apollo 11 landed there.", "They saw how Apollo"),
+    ("They saw how Apollo\u202911 landed there.", "They saw how Apollo"),
+    ("They saw how a Ka 50 landed there.", "They saw how a Ka"),
+    ("It is limited by Anlage É of the contract.", "É of the contract."),
+    ("It is limited by Annex 𝐁 of the contract.", "𝐁 of the contract."),
     ("They want it in size 12, not in 10.", "They want it in size"),
     # a number in words and its unit
     ("A penalty of twenty-five per cent applies.", "A penalty of twenty-five"),
