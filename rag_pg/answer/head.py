@@ -120,5 +120,6 @@ def read_words(text: str) -> Readings:
 
 
 def _follow(parts: Sequence[str], own: Sequence[str]) -> bool:
-    count = len(parts)
-    return count > 0 and any(own[at : at + count] == parts for at in range(len(own) - count + 1))
+    if len(parts) < 2 or parts[0] not in own:
+        return len(parts) == 1 and parts[0] in own
+    return any(own[at : at + len(parts)] == parts for at in range(len(own) - len(parts) + 1))

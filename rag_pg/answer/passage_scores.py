@@ -35,7 +35,6 @@ from rag_pg.answer.term_match import (
     Words,
     compare_meaning,
     find_words,
-    is_in,
 )
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
@@ -369,6 +368,7 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     names = find_names(found.question)
     if meaning.is_foreign:  # the words of one language are no names in another
         names = {name for name in names if is_identifier(name)}
+    in_names = [{*words(name)} for name in names]
     met = set().union(*(c.words_found for c in candidates))
     time = {word for word in different if is_of_time(word.strip(MARKS))}
     if any(map(is_identifier, time)) and any(c.day for c in candidates):
@@ -384,7 +384,7 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
             is_known=word in now
             or (found.is_known(word) and (word in met or not is_part_number(word))),
             is_paraphrased=bool(more > 0),
-            is_name=any(is_in(word, name) for name in names),
+            is_name=word in names or any({*(words(word) or [word])} <= name for name in in_names),
         )
         for word, weight, more in zip(different, weights, brings, strict=True)
     ]

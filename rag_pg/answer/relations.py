@@ -64,6 +64,7 @@ _LONGEST = max(map(len, _OF))
 OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_function_word(word))
 
 
+@lru_cache(64)
 def bounds_of(text: str, unit: str | None = None) -> list[Callable[[Decimal], bool]]:
     """Whether a number is within each of the bounds that a text has (more than 20, up to one
     litre). unit: the word behind them; None: any."""
