@@ -32,6 +32,8 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 WIDEST = 100  # columns of an answer: longer lines are hard to read
 # A link of Markdown leads to an address; calls of code, as handlers[name](event), do not.
 _LINK = re.compile(r"!?(?<![\w\])])\[([^\[\]]*)\]\([^()\s]*[/.#:][^()\s]*\)")
+# What a passage has one end of; not **names of arguments, nor # comments.
+_HALF = re.compile(r"(?<=\w)\*\*(?=[\s.,;:)…]|$)|```\w* ?|^#{1,6} |(?<!\S)#{2,6} ")
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
@@ -79,8 +81,9 @@ def _marked(passage: str) -> list[Part]:
 
 
 def _unmarked(line: str) -> str:
-    """Return a line without the marks of Markdown for bold words, and links as their words."""
-    return BOLD.sub(r"\1", _LINK.sub(r"\1", line))
+    """Return a line without the marks of Markdown for bold words, headings and blocks of code, and
+    links as their words."""
+    return _HALF.sub("", BOLD.sub(r"\1", _LINK.sub(r"\1", line)))
 
 
 def _beginning(content: str, line_width: int) -> str:

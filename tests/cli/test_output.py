@@ -185,13 +185,13 @@ def test_usage_fits_the_screen_and_a_pipe_gets_fields(
 
 
 def test_hits_have_no_marks_of_markdown(odd_dsn: str, run: Callable[..., Result]) -> None:
-    text = "See **the page** [here](http://a.b/c): on[name](a.b), [&](int), f(**page)."
+    text = "Of it\n\n## Head\n\n**A page** [here](http://a.b/c): n[name](a.b), [&](int), f(**page)."
     chunk = {"content": text, "embedding": "[1,0,0]"}
     with psycopg.connect(odd_dsn, autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('marked', 'none', 3)")
         connection.execute("SELECT rag.put_chunks('marked', 'a.md', %s)", [Jsonb([chunk])])
-    shown = run("search", "page", "-c", "marked", "--mode", "keyword", terminal=True).stdout
-    assert "See the page here: on[name](a.b), [&](int), f(**page)." in shown, shown
+    shown = run("search", "head page", "-c", "marked", "--mode", "keyword", terminal=True).stdout
+    assert "Head A page here: n[name](a.b), [&](int), f(**page)." in shown, shown
 
 
 def test_a_collection_where_the_question_belongs_is_told_of(run: Callable[..., Result]) -> None:
