@@ -264,16 +264,33 @@ DECLARE
     _found text[];
     _last text;
     _next text;
+    _words CONSTANT text[] := string_to_array(
+        btrim(translate(after, E'\n*_,.;:!?)', '         ')), ' ');
+    _month CONSTANT text := lower(_words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
+    _with_year text;  -- the word before a year
 BEGIN
     -- a figure there, less a word behind it, is told in a third of the time
-    IF _edge !~ E'[0-9][^0-9A-Za-z\\x03]*(?:[A-Za-z]+|mill\u00F3n)?[^0-9A-Za-z\\x03]*\\x03'
-        '|\\x03[^0-9A-Za-z\\x03]*[0-9]' THEN
+    IF _edge !~ E'[0-9][^0-9A-Za-z\\x03]*(?:(?:st|nd|rd|th)? ?[A-Za-z]+|mill\u00F3n)?'
+        '[^0-9A-Za-z\\x03]*\\x03|\\x03[^0-9A-Za-z\\x03]*(?:de |of )?[0-9]' THEN
         RETURN false;
     END IF;
     _found := regexp_match(_edge, E'(?:([0-9])[^0-9A-Za-z\\x03]*)?'
         '([0-9](?!\\x03?[.])|[^\\x01-#%-@[-`{-\\x7F]+[.]?)[*_' || rag._unseen()
         || E']*\\x03(?:[.]?[*_' || rag._unseen() || E']+)?((?:per|pour|por) c(?:ent|iento)|'
         '[^\\x01-#%-@[-`{-\\x7F]+(?![0-9])|[0-9])');
+    IF strpos(rag._months(), ' ' || _month || ' ') > 0
+        AND before ~ E'[0-9](?:st|nd|rd|th|er)?(?: of| de)?[*_ \n]*$' THEN
+        RETURN true;  -- 4th of July
+    ELSIF left(ltrim(after, E',*_ \n'), 1) IN ('1', '2', 'd', 'o') THEN
+        -- March 2027, March 15, 2027
+        _with_year := lower(substring(_edge FROM E'([[:alpha:]]{3,})'
+            '(?:[.]?[ \n]+[0-9]{1,2}(?:st|nd|rd|th)?(?:,?[*_ \n]*\x03|[*_ \n]*\x03,)|[*_ \n]*\x03)'
+            '[*_ \n]*(?:de |of )?[12][0-9]{3}(?![0-9.,]?[0-9])'));
+        IF strpos(rag._months(), ' ' || _with_year
+            || CASE WHEN length(_with_year) > 4 THEN ' ' ELSE '' END) > 0 THEN
+            RETURN true;
+        END IF;
+    END IF;
     _last := ' ' || rtrim(_found[2], '.') || ' ';
     _next := ' ' || _found[3] || ' ';
     RETURN CASE
@@ -307,5 +324,5 @@ $$;
 COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
 magnitude or the currency behind it, or from the currency or the capitals before it (RFC 2119), a
-magnitude from the currency behind it, a ratio (5 : 3), or an ordinal from what it counts (2. Mai,
-19. Jahrhundert).$$;
+magnitude from the currency behind it, a ratio (5 : 3), an ordinal from what it counts (2. Mai,
+19. Jahrhundert), a day from its month, or a month or a day from the year behind it (May 15, 2027).$$;

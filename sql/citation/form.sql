@@ -185,6 +185,7 @@ DECLARE
         '\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFF8\\U0001BCA0-\\U0001BCA3'
         '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF]+', '', 'g');
     _is_plain boolean;
+    _raised text;
 BEGIN
     IF octet_length(_text) > length(_text) THEN
         _is_plain := _text !~ rag._special_character();
@@ -278,7 +279,9 @@ BEGIN
         ' ', E' \x04'), E'\x04 ', ''), E'\x04', '');
     IF strpos(_text, '- ') > 0 THEN
         -- a word divided at the end of a line
-        _text := regexp_replace(_text, E'(?<=[a-z]\x01?)- (?=\x01?[a-z])', E'\x02', 'g');
+        _raised := CASE WHEN strpos(_text, E'\x01') > 0 THEN E'\x01?' ELSE '' END;
+        _text := regexp_replace(_text, '(?<=[a-z]' || _raised || ')- (?=' || _raised || '[a-z])',
+            E'\x02', 'g');
         IF strpos(_text, '- ') > 0 THEN  -- compiled in a tenth of a millisecond
             _text := regexp_replace(_text,
                 '(?<=' || rag._letter() || ')- (?=' || rag._letter() || ')', E'\x02', 'g');
