@@ -146,6 +146,9 @@ SAID = {
     "number of a name": "they flew with Apollo] {n} to the moon in May",
     "number of a page": "all of it stands on page] {n}, as they say",
     "Arabic reference": "وفقا للقانون رقم] {n} يدفع المستأجر الأجرة كل شهر",
+    "year of a date": "the lease ends on {m} March] 2027 in all of them",
+    "year of a month": "es wurde im Mai] 2027 in der Stadt eröffnet",
+    "day of a month": "it opens on the {m}th] of July for all of them",
     "unit of a number in words": "the rate is twenty] per cent of it in all",
     "syllable of Thai": "ผู้เช่าต้องชำระค่าเช่]า ทุกเดือน",
 }
