@@ -82,7 +82,14 @@ BEGIN
             FROM rag.embeddings AS e
             WHERE e.space_id = _c.space_id
                 AND NOT EXISTS (SELECT FROM rag.chunks AS k
-                    WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id)) AS f
+                    WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id)
+            UNION ALL
+            SELECT 'files without documents', count(*)
+            FROM rag.originals AS o
+            WHERE o.collection_id = _c.collection_id
+                AND NOT EXISTS (SELECT FROM rag.documents AS d
+                                WHERE d.collection_id = _c.collection_id
+                                    AND d.document_id = o.document_id)) AS f
         WHERE f.count > 0;
     END LOOP;
     FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
@@ -134,8 +141,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_data IS
-$$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
-chunks; metadata fields of larger collections that rag.index_field would serve; text search
+$$rag.doctor: chunks without vectors that no job embeds, chunks and kept files without documents,
+vectors without chunks; metadata fields of larger collections that rag.index_field would serve; text search
 configurations that were dropped or renamed while documents use them, or that the caller cannot
 reach.
 

@@ -30,7 +30,7 @@ BEGIN
                  ('waiting jobs', 'taken in time'),
                      ('chunks without vectors', 'none that no job embeds'),
                  ('chunks without documents', 'none'), ('vectors without chunks', 'none'),
-                     ('broken sources', 'none'),
+                     ('files without documents', 'none'), ('broken sources', 'none'),
                  ('rows of sources', 'all could be put'), ('sources without triggers', 'none'),
                      ('maintenance', 'no step fails'), ('spend caps', 'none is reached'),
                  ('fields to declare', 'none found'),

@@ -31,15 +31,22 @@ BEGIN
         GET DIAGNOSTICS _count = ROW_COUNT;
         _mended := _mended + _count;
     END LOOP;
-    RETURN _mended + cardinality(rag._queue_missing_vectors(_id, ARRAY(
+    _mended := _mended + cardinality(rag._queue_missing_vectors(_id, ARRAY(
         SELECT d.document_id FROM rag.documents AS d WHERE d.collection_id = _id)));
+    PERFORM set_config('row_security', 'on', true);  -- by its policy the owner alone sees such files
+    DELETE FROM rag.originals AS o
+    WHERE o.collection_id = _id
+        AND NOT EXISTS (SELECT FROM rag.documents AS d
+            WHERE d.collection_id = _id AND d.document_id = o.document_id);
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    RETURN _mended + _count;
 END
 $$;
 
 COMMENT ON FUNCTION rag.repair_collection IS
-$$Mend what rag.doctor finds wrong with chunks and vectors.
-Chunks without a document and vectors without a chunk are removed, documents whose chunks lack
-vectors are queued for them. Returns how many chunks, vectors and documents that were; 0: all was
-well. Reads all of them.
+$$Mend what rag.doctor finds wrong with chunks, vectors and kept files.
+Chunks and files without a document and vectors without a chunk are removed, documents whose chunks
+lack vectors are queued for them. Returns how many of all these there were; 0: all was well. Reads
+all of them.
 Circle: application, Maintenance and versions.
 SELECT rag.repair_collection('docs')$$;

@@ -40,7 +40,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 29
+    assert len(checks) == 30
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
@@ -98,6 +98,17 @@ def test_orphans_are_found_and_healed(connection: Connection) -> None:
     )
     assert found(connection)["vectors without chunks"][:2] == ("fail", "1 in collection 'c'")
     heal(connection, "vectors without chunks")
+    connection.execute(
+        """SELECT rag.put_document('c', 'kept', 'text'),
+                  rag.keep_original('c', 'kept', 'a.txt', 'xy');
+           INSERT INTO rag.originals
+               (collection_id, document_id, file_name, media_type, size, sha256, data)
+           SELECT o.collection_id, gen_random_uuid(), 'b.txt', o.media_type, o.size, o.sha256,
+               o.data FROM rag.originals AS o"""
+    )
+    assert found(connection)["files without documents"][:2] == ("fail", "1 in collection 'c'")
+    heal(connection, "files without documents")
+    assert connection.execute("SELECT file_name FROM rag.originals").fetchall() == [("a.txt",)]
 
 
 def test_a_missing_index_is_found_and_healed(connection: Connection) -> None:
