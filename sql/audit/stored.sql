@@ -262,7 +262,7 @@ BEGIN
         jsonb_build_object('vectors', _vectors, 'without_direction', _void, 'same', _same,
             'cosine_mean', round(_mean::numeric, 4), 'cosine_spread', round(_spread::numeric, 4),
             'lead', round(_lead::numeric, 4), 'pairs', _pairs,
-            'similarity_spread', _space.similarity_spread);
+            'similarity_spread', round(_space.similarity_spread::numeric, 4));
 END
 $$;
 

@@ -89,6 +89,7 @@ CREATE OR REPLACE FUNCTION rag.collection_version(collection text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 DECLARE
     _collection CONSTANT rag.collections := rag._require_collection(collection_version.collection);

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION rag._export_settings(collection text)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET extra_float_digits = 1
 AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(_export_settings.collection);

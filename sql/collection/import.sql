@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION rag._half_imported(name text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN name || '~import';
+RETURN left(name, 93) || '~import';  -- a name has at most 100 characters
 
 COMMENT ON FUNCTION rag._half_imported IS
 $$What a collection is called until its import is done: a search by its name finds none of it.$$;
@@ -274,8 +274,7 @@ BEGIN
         keep_queries = coalesce(o.keep_queries, c.keep_queries),
         max_queries = coalesce(o.max_queries, c.max_queries),
         recall_target = coalesce(o.recall_target, 0),
-        keep_original = coalesce(o.keep_original, false),
-        created_at = coalesce(o.created_at, c.created_at)
+        keep_original = coalesce(o.keep_original, false)
     FROM jsonb_populate_record(NULL::rag.collections, settings -> 'collection') AS o
     WHERE c.collection_id = _id;
     PERFORM rag.set_tenant(_finish_import.name, coalesce(settings #>> '{collection,tenant}', ''));

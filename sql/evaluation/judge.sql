@@ -111,6 +111,7 @@ CREATE OR REPLACE FUNCTION rag.score_answers(run_id bigint, judge_function text)
 RETURNS TABLE (judge text, judge_version text, scored integer, failures text[])
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(score_answers.run_id);

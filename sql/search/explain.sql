@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION rag.explain_search(
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET extra_float_digits = 1
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE

@@ -75,6 +75,7 @@ CREATE OR REPLACE FUNCTION rag._check_door()
 RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 DECLARE
     _roles CONSTANT record := rag._door_roles();

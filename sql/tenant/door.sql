@@ -193,6 +193,7 @@ CREATE OR REPLACE FUNCTION rag._set_tenant_policies(open_door boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 DECLARE
     _roles CONSTANT record := rag._door_roles();

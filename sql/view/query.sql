@@ -161,6 +161,9 @@ CREATE OR REPLACE FUNCTION rag.query_view(
 RETURNS SETOF jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET IntervalStyle = postgres
+SET bytea_output = hex
+SET lc_monetary = 'C'
 AS $$
 DECLARE
     _view rag.exposed_views := rag._require_view(query_view.name);

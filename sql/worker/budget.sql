@@ -112,7 +112,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_budget IS
-$$Limit what all workers together ask of a provider (gemini, openai, …: a model's name up to the
+$$Limit what all workers together ask of a provider (gemini, openai: a model's name up to the
 colon). Replaces its limits.
 
 requests_per_minute, tokens_per_minute: NULL for no limit. spend_cap: units per spend_period, day

@@ -246,6 +246,7 @@ def test_a_half_is_not_found_by_its_name_and_of_one_export(
         rag.import_collection(small, "copy")
     rag.drop_collection("copy~import")
     rag.import_collection(small, "copy")
+    assert rag.import_collection(small, "n" * 100).documents == 3  # no longer while it is half
 
 
 @pytest.mark.minutes
