@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Unpack
 
-from psycopg.rows import scalar_row
+from psycopg.rows import scalar_row, tuple_row
 
 from rag_pg.db.statements import Statements
 from rag_pg.types import ExposedView, ViewColumn, ViewQuery, without_none
@@ -23,9 +24,16 @@ class Views(Statements):
         return [*rows[0][0]] if rows else []
 
     def list_views(self) -> list[ExposedView]:
+        names = ("name", "description", "max_rows", "rights", "problem", "columns")
+        # as seconds: psycopg reads an interval in no IntervalStyle but PostgreSQL's own
+        seconds = ", (extract(epoch FROM timeout))::pg_catalog.float8"
         return [
-            ExposedView(**{**row, "columns": tuple(ViewColumn(**one) for one in row["columns"])})
-            for row in self.dicts("list_views")
+            ExposedView(
+                **dict(zip(names, row, strict=False)),
+                columns=tuple(ViewColumn(**one) for one in columns),
+                timeout=timedelta(seconds=timeout),
+            )
+            for *row, columns, timeout in self._call(tuple_row, "list_views", {}, names, seconds)
         ]
 
     def query_view(self, name: str, **query: Unpack[ViewQuery]) -> list[dict[str, Any]]:

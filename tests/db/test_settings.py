@@ -3,6 +3,7 @@
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from fakes import HashEmbedder
 from patience import take_time
 from pooler import transaction_pooler
+from psycopg.conninfo import make_conninfo
 
 from rag_pg import Rag, Settings
 from rag_pg.db import schema
@@ -170,6 +172,20 @@ def test_settings_of_a_role_are_survived(
         assert docs.ask("What swims?", llm="extractive").found
         rag.database.maintain()
         assert {finding.status for finding in rag.database.doctor()} == {"ok"}
+
+
+def test_intervals_are_read_in_any_style(dsn: str, connection: psycopg.Connection[Any]) -> None:
+    connection.execute(
+        "CREATE TABLE public.rows (n integer); SELECT rag.expose_view('public.rows', 'Rows')"
+    )
+    for style in ("postgres", "sql_standard"):
+        database = Database(make_conninfo(dsn, options=f"-c intervalstyle={style}"))
+        database.open()
+        try:
+            (view,) = database.list_views()
+        finally:
+            database.close()
+        assert (view.timeout, view.columns[0].name) == (timedelta(seconds=5), "n")
 
 
 @pytest.mark.parametrize(
