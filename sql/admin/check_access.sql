@@ -29,6 +29,19 @@ BEGIN
     JOIN pg_roles AS o ON o.oid = n.nspowner
     WHERE n.nspname = 'rag' AND n.nspowner <> r.relowner AND NOT o.rolsuper;
     RETURN QUERY
+    SELECT 'schema rights', 'warn',
+           format('%s has rights on partitions, as %s: no policy on their table holds it there',
+               g.grantee, min(c.oid::regclass::text)),
+           format('REVOKE ALL ON ALL TABLES IN SCHEMA rag FROM %s; "rag-pg db upgrade" gives again '
+               'what rag.grant_access gave', g.grantee)
+    FROM pg_class AS c,
+    LATERAL aclexplode(c.relacl) AS a,
+    LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC'
+        ELSE a.grantee::regrole::text END AS grantee) AS g
+    WHERE c.relnamespace = 'rag'::regnamespace AND c.relispartition AND c.relkind = 'r'
+        AND a.grantee <> c.relowner
+    GROUP BY g.grantee;
+    RETURN QUERY
     SELECT DISTINCT 'schema rights', 'warn',
            format('session %s (%s) holds an advisory lock of schema rag, where that role has no '
                'right', s.pid, s.usename), format('SELECT pg_terminate_backend(%s)', s.pid)
@@ -63,8 +76,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_access IS
-$$rag.doctor: who else may create in schema rag, and sessions that keep the keywords of a collection
-from being merged.
+$$rag.doctor: who else may create in schema rag or read partitions of its tables, and sessions that
+keep the keywords of a collection from being merged.
 
 Merges take an advisory lock, which any session of the database can hold: by accident, or in a
 transaction left open.$$;

@@ -26,7 +26,13 @@ BEGIN
     END IF;
     EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL EXCLUDING COMMENTS %s)',
                    _partition, parent, CASE WHEN NOT in_line THEN 'EXCLUDING STORAGE' END);
-    EXECUTE format('REVOKE ALL ON rag.%I FROM PUBLIC', _partition);  -- of default privileges
+    -- What default privileges gave: no policy of the parent would hold who reads it here.
+    EXECUTE (SELECT format('REVOKE ALL ON %s FROM %s', c.oid::regclass, concat_ws(', ', 'PUBLIC',
+            string_agg(DISTINCT a.grantee::regrole::text, ', ')))
+        FROM pg_class AS c
+        LEFT JOIN LATERAL aclexplode(c.relacl) AS a ON a.grantee NOT IN (0, c.relowner)
+        WHERE c.oid = format('rag.%I', _partition)::regclass
+        GROUP BY c.oid);
     EXECUTE format('ALTER TABLE rag.%I ATTACH PARTITION rag.%I FOR VALUES IN (%s)',
                    parent, _partition, partition_key);
     -- LIKE does not copy it: without one, a publication of all tables forbids updates and deletes.

@@ -1,5 +1,6 @@
 """rag.doctor: each check is ok on a sound database, and finds what is wrong."""
 
+import os
 from typing import Any
 
 import psycopg
@@ -109,6 +110,25 @@ def test_orphans_are_found_and_healed(connection: Connection) -> None:
     assert found(connection)["files without documents"][:2] == ("fail", "1 in collection 'c'")
     heal(connection, "files without documents")
     assert connection.execute("SELECT file_name FROM rag.originals").fetchall() == [("a.txt",)]
+
+
+def test_default_privileges_open_no_partition(connection: Connection) -> None:
+    role = f"reads_{os.getpid()}"
+    connection.execute(f"CREATE ROLE {role}".encode())
+    try:
+        connection.execute(
+            f"""ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO {role}, PUBLIC;
+                SELECT rag.create_collection('d', 'none', 3),
+                       rag.create_space('d', 'other', 3)""".encode()
+        )
+        assert found(connection) == {}
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA rag TO {role}".encode())
+        status, detail, remedy = found(connection)["schema rights"]
+        assert (status, detail.partition(",")[0]) == ("warn", f"{role} has rights on partitions")
+        connection.execute(remedy.partition(";")[0].encode())
+        assert found(connection) == {}
+    finally:
+        connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 
 def test_a_missing_index_is_found_and_healed(connection: Connection) -> None:
