@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID, uuid4
@@ -75,13 +76,15 @@ def import_collection(database: Database, folder: Path, name: str | None = None)
     manifest = _read_manifest(folder)
     if manifest is None or not manifest["complete"]:
         raise InvalidInput(f"{folder} holds no complete export; run the export again, it goes on")
-    counts = manifest["files"]
-    rows = [file for file in counts if not file.startswith("chunks-")]
-    if gone := [file for file in counts if not (folder / file).is_file()]:
+    with _undamaged(folder / MANIFEST):
+        counts = manifest["files"]
+        rows = [file for file in counts if not file.startswith("chunks-")]
+        name = manifest["collection"] if name is None else name
+        export_id, settings = manifest["export_id"], manifest["settings"]
+        first, last = manifest["chunk_ids"]
+    kinds = (*KINDS, "chunks")
+    if gone := [f for f in counts if f.split("-")[0] not in kinds or not (folder / f).is_file()]:
         raise InvalidInput(f"{folder} lacks {gone[0]}, which its {MANIFEST} names: copy it anew")
-    name = manifest["collection"] if name is None else name
-    export_id, settings = manifest["export_id"], manifest["settings"]
-    first, last = manifest["chunk_ids"]
     done = database.value(
         int,
         "_begin_import",
@@ -94,10 +97,13 @@ def import_collection(database: Database, folder: Path, name: str | None = None)
     left_out: set[str] = set()
     for number, file in enumerate(rows[done:], done + 1):
         kind, _, page = file.removesuffix(".jsonl").partition("-")
-        lines, chunks = _lines(folder / file), f"chunks-{page}.parquet"
-        ready = list(_read_chunks(folder / chunks)) if kind == KINDS[0] and chunks in counts else []
+        chunks = f"chunks-{page}.parquet" if kind == KINDS[0] else ""
+        with _undamaged(folder / file):
+            lines = _lines(folder / file)
+        with _undamaged(folder / chunks):
+            ready = list(_read_chunks(folder / chunks)) if chunks in counts else []
         for read, count in ((lines, counts[file]), (ready, counts.get(chunks, 0))):
-            if read and len(read) != count:
+            if len(read) != count:
                 raise InvalidInput(f"{folder / file} or its chunks are cut off: copy them anew")
         vectors = [(i, s, v) for i, _, of_it in ready for s, v in enumerate(of_it, 1)]
         left_out.update(
@@ -205,12 +211,23 @@ def _begun(database: Database, name: str, folder: Path, kinds: Sequence[RowKind]
     return manifest
 
 
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Raises: InvalidInput where what is read of a file is not what an export writes."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as exc:  # of JSON, Parquet and UTF-8, too
+        raise InvalidInput(f"{path} is damaged ({exc}): copy it anew") from exc
+
+
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    if manifest["format"] > FORMAT:
+    with _undamaged(path):
+        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        later = manifest["format"] > FORMAT
+    if later:
         raise InvalidInput(
             f"{folder} has format {manifest['format']}, this release reads up to {FORMAT}: upgrade"
             " rag-pg"

@@ -223,13 +223,29 @@ def test_what_is_no_whole_export_is_named(rag: Rag, small: Path, tmp_path: Path)
     docs.add(*[{"uri": "later", "content": "later"}])
     with pytest.raises(InvalidInput, match="has changed since"):
         rag.export_collection("docs", small, versions=True, originals=True)
-    lines = (small / "documents-000001.jsonl").read_text()
-    (small / "documents-000001.jsonl").write_text(lines[: lines.index("\n") + 1])
-    with pytest.raises(InvalidInput, match=r"documents-000001.* cut off"):
-        rag.import_collection(small, "copy")
-    (small / "documents-000001.jsonl").unlink()
+    documents, chunks = small / "documents-000001.jsonl", small / "chunks-000001.parquet"
+    lines, vectors = documents.read_text(), chunks.read_bytes()
+    for cut in (lines[: lines.index("\n") + 1], ""):
+        documents.write_text(cut)
+        with pytest.raises(InvalidInput, match=r"documents-000001.* cut off"):
+            rag.import_collection(small, "copy")
+    documents.unlink()
     with pytest.raises(InvalidInput, match=r"lacks documents-000001\.jsonl"):
         rag.import_collection(small, "copy")
+    documents.write_bytes(b"\xff")
+    with pytest.raises(InvalidInput, match=r"documents-000001\.jsonl is damaged"):
+        rag.import_collection(small, "copy")
+    documents.write_text(lines)
+    chunks.write_bytes(vectors[:300])
+    with pytest.raises(InvalidInput, match=r"chunks-000001\.parquet is damaged"):
+        rag.import_collection(small, "copy")
+    rewrite(small, files={str(tmp_path / "kept.md"): 1})
+    with pytest.raises(InvalidInput, match=r"lacks .*kept\.md"):
+        rag.import_collection(small, "copy")
+    for text in ("{", "[]", "{}"):
+        (small / "export.json").write_text(text)
+        with pytest.raises(InvalidInput, match=r"export\.json is damaged"):
+            rag.import_collection(small, "copy")
 
 
 def test_a_half_is_not_found_by_its_name_and_of_one_export(
