@@ -62,7 +62,11 @@ BEGIN
     FROM pg_policy AS p JOIN pg_roles AS r ON r.oid = p.polroles[1]
     WHERE p.polrelid = 'rag.collections'::regclass AND p.polname = 'tenant';
     reader := coalesce(reader, left('rag_door_' || current_database(), 50)::name);
-    writer := CASE WHEN _superuser THEN reader || '_writer' ELSE owner_name END;
+    -- A name has 63 bytes; PostgreSQL cuts a longer one, and both would be the same role.
+    writer := CASE WHEN _superuser THEN left(reader, (
+            SELECT max(n.length)::integer FROM generate_series(1, length(reader)) AS n (length)
+            WHERE octet_length(left(reader, n.length)) <= 56)) || '_writer'
+        ELSE owner_name END;
 END
 $$;
 

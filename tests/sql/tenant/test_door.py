@@ -412,6 +412,18 @@ def before_owner(connection: Connection) -> str:
     return str(row[0])
 
 
+def test_a_name_that_fills_its_bytes_makes_two_roles(connection: Connection) -> None:
+    name = "ü" * 28 + str(os.getpid())
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            f'CREATE ROLE "{name}"; ALTER POLICY tenant ON rag.collections TO "{name}"'.encode()
+        )
+        (_, reader, writer), *_ = connection.execute(
+            "SELECT d.* FROM rag._door_roles() AS d"
+        ).fetchall()
+    assert reader == name and writer.endswith("ü_writer")
+
+
 def test_tenants_are_made_listed_and_dropped(connection: Connection) -> None:
     run = connection.execute
     assert run("SELECT * FROM rag.list_tenants()").fetchall() == [
