@@ -142,9 +142,9 @@ $$;
 
 COMMENT ON FUNCTION rag._check_data IS
 $$rag.doctor: chunks without vectors that no job embeds, chunks and kept files without documents,
-vectors without chunks; metadata fields of larger collections that rag.index_field would serve; text search
-configurations that were dropped or renamed while documents use them, or that the caller cannot
-reach.
+vectors without chunks; metadata fields of larger collections that rag.index_field would serve;
+text search configurations that were dropped or renamed while documents use them, or that the
+caller cannot reach.
 
 A field is advice, so its status is ok: only the application knows what it asks for. Chunks of a
 configuration that is gone are found by the words that the other configurations of the collection

@@ -33,7 +33,8 @@ BEGIN
     END LOOP;
     _mended := _mended + cardinality(rag._queue_missing_vectors(_id, ARRAY(
         SELECT d.document_id FROM rag.documents AS d WHERE d.collection_id = _id)));
-    PERFORM set_config('row_security', 'on', true);  -- by its policy the owner alone sees such files
+    -- For others, whom a policy of theirs holds, there are no such files.
+    PERFORM set_config('row_security', 'on', true);
     DELETE FROM rag.originals AS o
     WHERE o.collection_id = _id
         AND NOT EXISTS (SELECT FROM rag.documents AS d
