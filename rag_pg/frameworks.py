@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from rag_pg.client import Collection, Rag
-from rag_pg.errors import InvalidInput, InvalidQuery
+from rag_pg.errors import AlreadyExists, InvalidInput, InvalidQuery
 from rag_pg.threads import Threads
 from rag_pg.types import Document, Hit, Vectors
 
@@ -80,14 +80,20 @@ def _unit(vectors: Vectors) -> Vectors:
 
 def put(
     collection: Collection, rows: Iterable[dict[str, Any]], *, embed: bool = False, **options: Any
-) -> None:
-    """Put documents of one chunk each, as `Collection.add_chunks` takes them, with its options; of
-    equal uris the last one counts.
+) -> int:
+    """Put documents of one chunk each, as `Collection.add_chunks` takes them, with its options, and
+    return how many; of equal uris one counts, as `existing` says: by default the last.
 
     Args:
         embed: by the collection's model, before anything is put.
     """
-    last = {row["uri"]: row for row in rows}
+    last: dict[str, dict[str, Any]] = {}
+    existing = options.get("existing")
+    for row in rows:
+        if existing == "error" and row["uri"] in last:
+            raise AlreadyExists(f"document {row['uri']!r} comes twice")
+        if existing != "skip" or row["uri"] not in last:
+            last[row["uri"]] = row
     for row in last.values():
         if isinstance(row["content"], str) and not row["content"].strip():
             row["content"] += NO_TEXT
@@ -95,8 +101,14 @@ def put(
         vectors = collection.embedder.embed_documents([row["content"] for row in last.values()])
         for row, vector in zip(last.values(), vectors, strict=True):
             row["embedding"] = vector
-    if last:
-        collection.add_chunks(last.values(), **options)
+    return int(collection.add_chunks(last.values(), **options)) if last else 0
+
+
+def listed(given: Iterable[T], what: str = "ids") -> list[T]:
+    """Return what a caller gave as a list. Raises: InvalidInput (one text, which is no list)."""
+    if isinstance(given, str):
+        raise InvalidInput(f"{what} are a list, not the text {given!r:.100}")
+    return [*given]
 
 
 def text_of(found: Found) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ Found = dict[str, list[Document]]
 NOTHING = Document(id="\u2060")
 OWN = "_haystack"  # the metadata that hold what is neither text, meta nor vector
 ORDERED = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
+EXISTING = {DuplicatePolicy.OVERWRITE: "replace", DuplicatePolicy.SKIP: "skip"}
 
 
 def translate(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,22 +125,15 @@ class RagPgDocumentStore:
         """Put documents in one transaction; NONE is FAIL. Returns: how many were written."""
         if not isinstance(documents, list) or any(not isinstance(d, Document) for d in documents):
             raise ValueError("write_documents takes a list of Document")
-        rows: dict[str, dict[str, Any]] = {}
-        for one in documents:
-            if one.id in rows and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
-                raise DuplicateDocumentError(f"id {one.id!r} comes twice")
-            if one.id not in rows or policy == DuplicatePolicy.OVERWRITE:
-                rows[one.id] = _row(one)
-        existing = {DuplicatePolicy.OVERWRITE: "replace", DuplicatePolicy.SKIP: "skip"}
-        run = self.model != "haystack"  # otherwise nobody embeds what has no vector
+        # With the model haystack nobody embeds what has no vector.
+        options: Any = {"existing": EXISTING.get(policy, "error"), "wait": self.model != "haystack"}
         try:
-            kind: Any = existing.get(policy, "error")
-            return int(self.collection.add_chunks(rows.values(), wait=run, existing=kind))
+            return frameworks.put(self.collection, map(_row, documents), **options)
         except AlreadyExists as exc:
             raise DuplicateDocumentError(str(exc)) from exc
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        self.collection.delete(*document_ids)
+        self.collection.delete(*frameworks.listed(document_ids))
 
     def delete_all_documents(self) -> None:
         self.collection.delete(everything=True)
@@ -209,20 +203,19 @@ def _given(filters: Filters) -> Filters:
 
 
 def _row(one: Document) -> dict[str, Any]:
-    blank = not (one.content or "").strip()
-    own: dict[str, Any] = {"content": one.content} if blank else {}
+    own: dict[str, Any] = {"content": None} if one.content is None else {}
     if one.blob is not None:
         own["blob"] = {**vars(one.blob), "data": base64.b64encode(one.blob.data).decode()}
     if one.sparse_embedding is not None:
         own["sparse_embedding"] = one.sparse_embedding.to_dict()
-    row = {"uri": one.id, "content": frameworks.NO_TEXT if blank else one.content}
-    row["metadata"] = {**one.meta, **({OWN: own} if own else {})}
-    return row if one.embedding is None else {**row, "embedding": one.embedding}
+    metadata = {**one.meta, **({OWN: own} if own else {})}
+    row = {"uri": one.id, "content": one.content or "", "embedding": one.embedding}
+    return {**row, "metadata": metadata}
 
 
 def _document(found: frameworks.Found, **more: Any) -> Document:
     meta = dict(found.metadata)
-    own = {"id": found.uri, "content": found.content, **meta.pop(OWN, {})}
+    own = {"id": found.uri, "content": frameworks.text_of(found), **meta.pop(OWN, {})}
     if "blob" in own:
         own["blob"] = {**own["blob"], "data": base64.b64decode(own["blob"]["data"])}
     return Document.from_dict({**own, "meta": meta, **more})
@@ -235,23 +228,19 @@ class _Retriever:
     document_store: RagPgDocumentStore
     filters: Filters = None
     top_k: int = 10
-    filter_policy: str | FilterPolicy = FilterPolicy.REPLACE
+    filter_policy: str | FilterPolicy = "replace"
     options: dict[str, Any] | None = None
     kind: ClassVar[dict[str, Any]] = {"duplicates": True}
 
     def __post_init__(self) -> None:
-        self.filter_policy = FilterPolicy(self.filter_policy)
+        self.filter_policy = str(FilterPolicy(self.filter_policy))  # as it is serialised
         component.set_output_types(self, documents=list[Document])
-
-    def to_dict(self) -> dict[str, Any]:
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**default_to_dict(self, **{**given, "filter_policy": str(self.filter_policy)})}
 
     def _made(self, hit: Hit) -> Document:
         return _document(hit, score=hit.score)
 
     def _found(self, filters: Filters, top_k: int | None, **asked: Any) -> Found:
-        chosen = apply_filter_policy(self.filter_policy, self.filters, filters)
+        chosen = apply_filter_policy(FilterPolicy(self.filter_policy), self.filters, filters)
         asked |= {"limit": self.top_k if top_k is None else top_k, "filter": _given(chosen)}
         hits = self.document_store.collection.search(**self.kind, **asked, **self.options or {})
         return {"documents": [self._made(hit) for hit in hits]}

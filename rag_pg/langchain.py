@@ -78,8 +78,8 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
         """Put texts and return their ids; one that is there is replaced, and of equal ids the last
         one counts. batch_size: of LangChain's `index`; all are put at once. options: of
         `Collection.add_chunks`."""
-        texts = [*texts]
-        keys = [key or str(uuid.uuid4()) for key in (ids or [None] * len(texts))]
+        texts = frameworks.listed(texts, "texts")
+        keys = [key or str(uuid.uuid4()) for key in frameworks.listed(ids or [None] * len(texts))]
         metadatas = metadatas or [{}] * len(texts)
         if not len(keys) == len(texts) == len(metadatas):
             counts = f"{len(texts)} texts, {len(keys)} ids and {len(metadatas)} metadatas"
@@ -91,7 +91,7 @@ class RagPgVectorStore(VectorStore):  # type: ignore[misc]
 
     def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
         """Delete documents by id; None: all of them."""
-        self.collection.delete(*ids or (), everything=ids is None)
+        self.collection.delete(*frameworks.listed(ids or ()), everything=ids is None)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:

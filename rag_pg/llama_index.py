@@ -148,8 +148,8 @@ class RagPgVectorStore(types.BasePydanticVectorStore):  # type: ignore[misc]
 
 def _filter(node_ids: Ids, filters: Filters, doc_ids: Ids = None) -> dict[str, Any] | None:
     parts: list[dict[str, Any]] = []
-    parts += [{"$uri": {"$in": [*node_ids]}}] if node_ids is not None else []
-    parts += [{"ref_doc_id": {"$in": [*doc_ids]}}] if doc_ids else []
+    parts += [{"$uri": {"$in": frameworks.listed(node_ids)}}] if node_ids is not None else []
+    parts += [{"ref_doc_id": {"$in": frameworks.listed(doc_ids)}}] if doc_ids else []
     parts += [translate(filters)] if filters and filters.filters else []
     return {"$and": parts} if parts else None
 

@@ -320,6 +320,8 @@ class Collection:
         Args:
             embeddings: with the vectors of their chunks, too: `Document.embeddings`.
         """
+        if isinstance(uris, str):
+            raise InvalidInput(f"uris are a list, not the text {uris!r:.100}")
         wanted = builtins.list(dict.fromkeys(uris))
         found = {one.uri: one for one in self.rag.database.get_documents(self.name, wanted)}
         if embeddings:

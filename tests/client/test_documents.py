@@ -117,6 +117,8 @@ def test_many_documents_come_back_in_the_order_of_their_uris(rag: Rag) -> None:
         ("a", 0, "one"), ("a", 1, "three"), ("b", 0, "two"),
     ]  # fmt: skip
     assert [one.content for one in docs.list(content=True)] == ["one\n\nthree", "two"]
+    with pytest.raises(InvalidInput, match="uris are a list, not the text 'ab'"):
+        docs.get_many("ab")
     assert docs.get_many([]) == [] and docs.chunks.embeddings([]) == {} and docs.chunks.list() == []
 
 

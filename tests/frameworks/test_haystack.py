@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from haystack import Document, Pipeline
+from haystack.core.serialization import component_to_dict
 from haystack.dataclasses import ByteStream, SparseEmbedding
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
@@ -17,6 +18,7 @@ from haystack.testing import document_store_async as asynchronous
 from haystack.utils.filters import document_matches_filter
 
 from rag_pg import Rag
+from rag_pg.errors import InvalidInput
 from rag_pg.frameworks import hit_metadata
 from rag_pg.haystack import (
     RagPgDocumentStore,
@@ -195,6 +197,12 @@ def test_whole_values_are_compared_as_haystack_compares_them(rag: Rag, declared:
         assert {one.id for one in store.filter_documents(filters)} == wanted, (operator, value)
 
 
+def test_one_text_is_no_list_of_ids(store: RagPgDocumentStore) -> None:
+    with pytest.raises(InvalidInput, match="ids are a list, not the text 'abc'"):
+        store.delete_documents("abc")  # type: ignore[arg-type]
+    assert store.count_documents() == 3
+
+
 def test_an_id_is_always_there(store: RagPgDocumentStore) -> None:
     none = {"field": "id", "operator": "==", "value": None}
     assert store.filter_documents(none) == []
@@ -226,7 +234,7 @@ def test_a_pipeline_is_serialised_without_the_address_of_the_database(
     assert "postgresql" not in text and "dsn" not in text
     again = Pipeline.loads(text, allowed_modules=["rag_pg.haystack"])
     made = again.get_component("retriever")
-    assert made.to_dict() == retriever.to_dict()
+    assert component_to_dict(made, "") == component_to_dict(retriever, "")
     monkeypatch.setattr("rag_pg.frameworks.environment_client", lambda: rag)
     result = again.run({"retriever": {"query": "fox", "query_embedding": FOX}})
     assert ids(result["retriever"]) == ["a"]

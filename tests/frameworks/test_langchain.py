@@ -122,10 +122,20 @@ def test_marginal_relevance_prefers_what_is_unlike(store: RagPgVectorStore) -> N
 
 def test_an_empty_page_of_a_loader_is_stored_as_it_is(store: RagPgVectorStore) -> None:
     assert store.add_texts(["", " \n", "cellar"], ids=["e", "b", "f"]) == ["e", "b", "f"]
-    found = store.get_by_ids(["e", "b", "f"])
+    given = store.add_texts(["old", "new"], ids=["f", "f"], existing="skip")
+    found = store.get_by_ids(["e", "b", given[0]])
     assert [one.page_content for one in found] == ["", " \n", "cellar"]
     with pytest.raises(InvalidInput, match="1 texts, 2 ids and 1 metadatas"):
         store.add_texts(["cellar"], ids=["a", "b"])
+
+
+def test_one_text_is_no_list(store: RagPgVectorStore) -> None:
+    asked: list[Any] = [store.delete, store.get_by_ids, store.add_texts]
+    asked.append(lambda text: store.add_texts(["x", "y", "z"], ids=text))
+    for ask in asked:
+        with pytest.raises(InvalidInput, match="are a list, not the text 'abc'"):
+            ask("abc")
+    assert store.collection.count() == 4
 
 
 def test_it_is_a_store_that_langchain_indexes_into(store: RagPgVectorStore) -> None:

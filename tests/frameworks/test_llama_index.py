@@ -271,6 +271,14 @@ def test_get_nodes_parametrized(
     assert {*ids(asyncio.run(store.aget_nodes(node_ids, filters)))} == wanted
 
 
+def test_one_text_is_no_list_of_ids(store: RagPgVectorStore) -> None:
+    text: Any = "aaa"
+    query = VectorStoreQuery(query_embedding=A, node_ids=text)
+    for ask in (lambda: store.delete_nodes(text), lambda: store.query(query)):
+        with pytest.raises(InvalidInput, match="ids are a list, not the text 'aaa'"):
+            ask()
+
+
 def test_query_by_doc_ids_and_node_ids(store: RagPgVectorStore) -> None:
     assert {*found(store, query_embedding=A, doc_ids=["doc-a"])} == {"aaa", "ccc"}
     assert found(store, query_embedding=A, node_ids=["bbb"]) == ["bbb"]
