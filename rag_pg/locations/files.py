@@ -78,7 +78,8 @@ class Files(Location):
         choice = Choice(self.prefix, self._limits)
         root = str(self._root).strip("/")
         for path, info in sorted(self._list().items()):
-            name = path.strip("/").removeprefix(root).strip("/")
+            # One slash stands between them; a key of S3 may have more, and one at its end.
+            name = path.lstrip("/").removeprefix(root).removeprefix("/")
             uri = choice.of(name)
             if uri is None or not name:
                 continue
@@ -101,7 +102,7 @@ class Files(Location):
     def _list(self) -> dict[str, dict[str, Any]]:
         with self._explained():
             self._files.invalidate_cache()
-            if not self._files.isdir(self._root):
+            if self._root and not self._files.isdir(self._root):
                 raise FileNotFoundError("there is no such folder")
             found = _found(self._files, self._root)
         return {path: info for path, info in found.items() if info.get("type") == "file"}

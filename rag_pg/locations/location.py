@@ -135,5 +135,6 @@ class Choice:
             shown = uri.encode("ascii", "backslashreplace").decode()
             return LoadFailure(uri=shown, error="this name cannot be stored; rename it")
         if not name.lower().endswith(SUPPORTED):
-            return Skipped(uri=uri, reason=path.suffix.lower() or "no suffix")
+            last = PurePosixPath(name.rpartition("/")[2])
+            return Skipped(uri=uri, reason=last.suffix.lower() or "no suffix")
         return uri

@@ -181,6 +181,8 @@ def test_an_archive_is_a_folder(
     pack(Path(name), {"a.md": b"Green fish.", "deep/c.md": b"C."})
     assert counts(docs.sync(name)) == (2, 0, 1, 0)
     assert counts(docs.sync(name)) == (0, 2, 0, 0)
+    pack(Path(name), {})
+    assert counts(docs.sync(name)) == (0, 0, 0, 0)  # as of an empty folder: nothing is deleted
 
 
 @pytest.mark.parametrize("blocks", [2, 2.3, 3, 3.1, 4])

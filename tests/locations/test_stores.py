@@ -68,6 +68,23 @@ def test_a_prefix_of_s3(
     assert_never_told(docs.rag, caplog.text + str(caught.value))  # type: ignore[arg-type]
 
 
+def test_keys_of_s3_that_differ_by_slashes_are_documents_of_their_own(
+    docs: Collection, bucket: Any
+) -> None:
+    import boto3
+
+    names = ["/a.md", "//a.md", "sub//b.html", "c.txt/"]
+    store = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    for name in names:  # as they stand: fsspec writes some without a slash
+        store.put_object(Bucket="handbook", Key=f"docs/{name}", Body=f"At {name}".encode())
+    for location in ("s3://handbook/docs/", "s3://handbook"):
+        report = docs.sync(location)
+        assert (report.changed, report.notes, report.skipped) == (6, (), {"no suffix": 1})
+        found = {one.uri: one.content for one in docs.list(content=True)}
+        assert all(found[f"s3://handbook/docs/{name}"] == f"At {name}" for name in names[:3])
+        docs.clear()
+
+
 def test_an_archive_in_s3(docs: Collection, bucket: Any, tmp_path: Path) -> None:
     import zipfile
 
