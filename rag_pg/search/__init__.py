@@ -11,7 +11,7 @@ from rag_pg.search.metering import (
     open_helper,
 )
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
-from rag_pg.search.rerank import Scorer
+from rag_pg.search.rerank import LIMIT_MAX, Scorer
 from rag_pg.search.rewrite import (
     EXPANSIONS,
     Rewritten,

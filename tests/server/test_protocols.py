@@ -120,6 +120,32 @@ def test_texts_are_reranked_where_the_service_has_a_reranker(filled: Rag) -> Non
     assert whole[0]["document"] == {"text": "birds live in a tree"}
 
 
+@pytest.mark.one_database
+@pytest.mark.parametrize("limit", [0, 1001, -5, 2**40])
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("/retrieval", "top_k"),
+        ("/web_search?collection=animals", "count"),
+        ("/v1/vector_stores/animals/search", "max_num_results"),
+    ],
+)
+def test_a_limit_out_of_range_is_told_by_the_name_that_the_client_gave(
+    filled: Rag, path: str, key: str, limit: int
+) -> None:
+    given: dict[str, Any] = {"query": "birds", key: limit}
+    if key == "top_k":
+        given |= {"knowledge_id": "animals", "retrieval_setting": {key: limit}}
+    told = request(app_over(filled), "POST", path, json=given)
+    assert told.status_code == 422 and f"{key}: Input should be" in told.json()["detail"]
+
+
+def test_a_blank_query_reaches_no_reranker(filled: Rag) -> None:
+    app = app_over(filled, rerank=object())
+    told = request(app, "POST", "/v1/rerank", json={"query": " \n", "documents": ["a pump"]})
+    assert told.status_code == 400 and "the query is empty" in told.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

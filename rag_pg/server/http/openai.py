@@ -12,18 +12,18 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import embed_documents, embed_queries
-from rag_pg.search import accounted
+from rag_pg.search import LIMIT_MAX, accounted
 from rag_pg.server.http.problem import PROBLEMS, problem_of
 from rag_pg.server.http.request import Asked, Call, answered, event, last_answer, needs
 from rag_pg.types import Answer, Event, Hit, Message
@@ -37,6 +37,10 @@ TASK = re.compile(r'\s*### Task:.*\{\s*"(title|tags|follow_ups|queries|text)"', 
 FIRST_TURN = re.compile(r"(?:### Chat History:|<chat_history>)\s*USER:([^\n]*)", re.IGNORECASE)
 DONE = b"data: [DONE]\n\n"
 COMPARISONS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
+
+
+# Of hits, checked by the name that a client has for it.
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
 
 
 class Part(BaseModel):
@@ -85,7 +89,7 @@ class Ranking(BaseModel):
 
 class StoreSearchBody(BaseModel):
     query: str | list[str]
-    max_num_results: int | None = None
+    max_num_results: Limit | None = None
     filters: dict[str, Any] | None = None
     ranking_options: Ranking | None = None
 
@@ -167,9 +171,8 @@ async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
 async def search_vector_store(call: Asked, collection: str, body: StoreSearchBody) -> Response:
     """A search in OpenAI's protocol for vector stores."""
     query = body.query if isinstance(body.query, str) else " ".join(body.query)
-    limit = 10 if body.max_num_results is None else body.max_num_results
     wanted = None if body.filters is None else _filter(body.filters)
-    hits = await call.search(collection, query, limit=limit, filter=wanted)
+    hits = await call.search(collection, query, limit=body.max_num_results or 10, filter=wanted)
     data = [
         {
             "file_id": str(hit.document_id),

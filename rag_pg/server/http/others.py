@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.providers import Account, LLMReranker
-from rag_pg.server.http.openai import scored
+from rag_pg.search import check_query
+from rag_pg.server.http.openai import Limit, scored
 from rag_pg.server.http.problem import PROBLEMS
 from rag_pg.server.http.request import ONCE, Asked, answered, needs
 from rag_pg.text import estimate_tokens
@@ -71,7 +72,7 @@ class DifyConditions(BaseModel):
 
 
 class DifySetting(BaseModel):
-    top_k: int
+    top_k: Limit
     score_threshold: float | None = None
 
 
@@ -102,18 +103,19 @@ async def rerank(call: Asked, body: RerankBody) -> Response:
     name = call.service.options.rerank
     if name is None:
         raise NotFound("this service has no reranker; start it with --rerank")
+    query = check_query(body.query)
     texts = [one if isinstance(one, str) else one.text for one in body.documents]
     reranker = await call.rag.reranker(name) if isinstance(name, str) else name
     account = Account()
     if isinstance(reranker, LLMReranker):
         reranker = LLMReranker(account.meter(reranker.llm, "rerank"))
     try:
-        scores = await call.until_gone(call.rag.run(reranker.rerank, body.query, texts))
+        scores = await call.until_gone(call.rag.run(reranker.rerank, query, texts))
     finally:  # a model whose answer is of no use has its price
         if used := account.usage.prompt_tokens + account.usage.answer_tokens:
             await call.spend(used, account.cost)
     # A cross-encoder reads the query with each text.
-    tokens = used or sum(estimate_tokens([*texts, *[body.query] * len(texts)]))
+    tokens = used or sum(estimate_tokens([*texts, *[query] * len(texts)]))
     if not used:
         await call.spend(tokens)
     best = sorted(enumerate(scores), key=lambda one: (-one[1], one[0]))[: body.top_n]
@@ -149,7 +151,7 @@ async def web_search(
     call: Asked,
     collection: str,
     query: Annotated[str, Body()],
-    count: Annotated[int, Body()] = 10,
+    count: Annotated[Limit, Body()] = 10,
 ) -> Response:
     """Open WebUI's external web search, over a collection."""
     hits = await call.search(collection, query, limit=count, per_document=1)
