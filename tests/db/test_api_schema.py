@@ -287,3 +287,17 @@ def test_the_commands_make_it_and_print_its_types(
     with psycopg.connect(dsn) as own:  # of the application: without a comment, without names
         own.execute('CREATE FUNCTION rag_api."a b" (int, c text) RETURNS int RETURN $1')
     assert '      "a b": { Args: { "$1": number; c: string }; Returns: number };' in run("types")
+
+
+def test_overloaded_functions_are_one_key_of_the_types(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute(
+            "CREATE SCHEMA shop;"
+            "CREATE FUNCTION shop.pick(id int) RETURNS int LANGUAGE sql RETURN id;"
+            "CREATE FUNCTION shop.pick(name text) RETURNS text LANGUAGE sql RETURN name"
+        )
+    told = " ".join(schema.typescript(dsn, schema="shop").split())
+    assert (
+        "pick: { Args: { id: number }; Returns: number }"
+        " | { Args: { name: string }; Returns: string };"
+    ) in told and told.count("pick:") == 1

@@ -195,6 +195,41 @@ def test_right_names_compile_and_wrong_ones_are_refused(application: str, packag
         assert len(compiled(package)) >= 1, other
 
 
+OVERLOADED = """
+CREATE SCHEMA shop;
+CREATE FUNCTION shop.pick(id int) RETURNS int LANGUAGE sql RETURN id;
+CREATE FUNCTION shop.pick(name text, most int DEFAULT 1) RETURNS SETOF text
+    LANGUAGE sql BEGIN ATOMIC SELECT name; END;
+CREATE FUNCTION shop.twice(OUT told text, INOUT n int) LANGUAGE sql AS $$SELECT 'x', n$$;
+"""
+
+
+@with_node
+def test_overloaded_functions_are_told_apart_by_their_arguments(
+    application: str, package: Path
+) -> None:
+    with psycopg.connect(application, autocommit=True) as connection:
+        connection.execute(OVERLOADED)
+    (package / "database.ts").write_text(schema.typescript(application, schema="shop"))
+    (package / "program.ts").write_text(
+        """
+import { PostgrestClient } from "@supabase/postgrest-js";
+import type { Database } from "./database.js";
+const client = new PostgrestClient<Database>("http://x", { schema: "shop" });
+export const one: number | null = (await client.rpc("pick", { id: 1 })).data;
+export const all: string[] | null = (await client.rpc("pick", { name: "a", most: 2 })).data;
+export const told: string | null | undefined = (await client.rpc("twice", { n: 1 })).data?.told;
+// @ts-expect-error
+await client.rpc("pick", { id: "a" });
+// @ts-expect-error
+await client.rpc("pick", {});
+// @ts-expect-error
+await client.rpc("twice", { told: "x" });
+"""
+    )
+    assert compiled(package) == []
+
+
 @with_node
 def test_the_types_of_schema_rag_compile(application: str, package: Path) -> None:
     (package / "rag.ts").write_text(

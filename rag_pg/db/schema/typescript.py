@@ -60,7 +60,7 @@ def typescript(
             FROM pg_proc AS p
             WHERE p.pronamespace = to_regnamespace(%s) AND p.prokind = 'f'
                 AND NOT starts_with(p.proname, '_')
-            ORDER BY p.proname
+            ORDER BY p.proname, p.proargtypes::text
             """,
             [schema],
         ).fetchall()
@@ -75,28 +75,27 @@ def typescript(
             return _fields({field: f"{told(kind)} | null" for field, kind in composites[name]})
         return known.get(name.rpartition(".")[2], "string")
 
-    lines = []
+    notes: dict[str, str] = {}
+    overloads: dict[str, list[str]] = {}  # of one name, in the order of their arguments
     for name, note, names, modes, required, many, types, result in functions:
-        arguments, columns, optional = {}, {}, set[str]()
+        arguments, columns, optional = dict[str, str](), dict[str, str](), set[str]()
         for at, (mode, field, kind) in enumerate(
             zip(modes or ["i"] * len(types), names or [""] * len(types), types, strict=True)
         ):
             field = field or f"${at + 1}"
-            if mode in "ot":
+            if mode in "otb":
                 columns[field] = f"{told(kind)} | null"
-            elif at < required:
-                arguments[field] = told(kind)
-            else:
-                optional.add(field)
-                arguments[field] = f"{told(kind)} | null"
+            if mode in "ibv":
+                is_required = len(arguments) < required
+                arguments[field] = told(kind) if is_required else f"{told(kind)} | null"
+                optional |= set() if is_required else {field}
         row = _fields(columns) if columns else told(result)
         given = _fields(arguments, optional) if arguments else "never"
-        told_first = " ".join(re.split(r"\n\n|\nCircle:", note)[0].split())
-        lines.append(
-            f"      /** {told_first.replace('*/', '* /')} */\n"
-            f"      {_key(name)}: {{ Args: {given};"
-            f" Returns: {f'({row})[]' if many else row} }};\n"
-        )
+        first = " ".join(re.split(r"\n\n|\nCircle:", note)[0].split())
+        notes.setdefault(name, f"      /** {first.replace('*/', '* /')} */\n      {_key(name)}: ")
+        returns = f"({row})[]" if many else row
+        overloads.setdefault(name, []).append(f"{{ Args: {given}; Returns: {returns} }}")
+    lines = (f"{note}{' | '.join(overloads[name])};\n" for name, note in notes.items())
     return HEAD % schema + "".join(lines) + FOOT
 
 
