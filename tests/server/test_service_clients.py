@@ -235,6 +235,10 @@ def test_mcp_is_served_beside(url: str) -> None:
 
     names, count = asyncio.run(used())
     assert "search" in names and count == {"documents": 2}
+    # No stream waits there for what never comes, and is cut when the service stops.
+    stream = httpx2.get(f"{url}/mcp", headers={"accept": "text/event-stream"}, timeout=BOUND)
+    assert stream.status_code == 405 and stream.headers["allow"] == "POST"
+    assert stream.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize(("status", "end"), [(401, "error"), (404, "answer")])

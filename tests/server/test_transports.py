@@ -167,6 +167,7 @@ def test_only_hosts_and_origins_that_are_allowed_are_served(notes: Rag) -> None:
             assert initialize(url, host=host).status_code == 421
         assert initialize(url, origin="https://rag.example.com").status_code == 200
         assert initialize(url, origin="https://evil.example.com").status_code == 403
+        assert httpx2.get(url, timeout=BOUND).status_code == 405  # no stream without sessions
 
 
 def test_over_http_a_key_is_asked_for(notes: Rag, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def make_app(options: ServiceOptions, open_rag: Callable[[], AsyncRag] | None = 
     app.state.service = service
     for part in (routes, calls, openai, others):
         app.router.routes += part.routes.routes  # included, each would be made anew
-    app.router.routes.append(Route(PATH, service.mcp))
+    app.router.routes.append(Route(PATH, service.mcp, methods=["POST"]))
     page = _Page(directory=PAGE, html=True)
     for path in sorted(PAGE_PATHS):  # not a mount at /, which would take other methods from routes
         app.router.routes.append(Route(path, page, methods=["GET"]))

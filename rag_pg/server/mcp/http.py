@@ -14,6 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from rag_pg.errors import InvalidInput
 
@@ -93,7 +94,7 @@ def http_app(server: MCPServer, *, allowed_hosts: Sequence[str] = ()) -> Starlet
     """
     names = [*LOCAL, *allowed_hosts]
     hosts = [*names, *(f"{name}:*" for name in names)]
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,
         json_response=True,
@@ -102,3 +103,7 @@ def http_app(server: MCPServer, *, allowed_hosts: Sequence[str] = ()) -> Starlet
             allowed_origins=[f"{scheme}://{one}" for scheme in ("http", "https") for one in hosts],
         ),
     )
+    for route in app.routes:
+        if isinstance(route, Route) and route.path == PATH:
+            route.methods = {"POST"}  # without sessions a stream by GET brings nothing, ever
+    return app
