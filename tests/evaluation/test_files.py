@@ -216,9 +216,11 @@ def test_an_export_says_what_its_form_cannot_hold(rag: Rag, tmp_path: Path) -> N
 def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks({"uri": f"d{n}", "content": f"fish {'bird ' * n}"} for n in range(5))
-    rag.evaluation.sets.put("set", [{"id": "q", "question": "bird fish", "relevant": {"d1": 2}}])
-    run = docs.evaluation.run("set", keyword_weight=1.0)
-    assert rag.evaluation.runs.export_file(run.run_id, tmp_path / "run.txt") == 5
+    rag.evaluation.sets.put("set", [{"id": "q", "question": "bird fish", "relevant": {"d1": 2}},
+                                    {"id": "none", "question": "wale"}])  # fmt: skip
+    run = docs.evaluation.run("set", vector_weight=0)
+    lines = rag.evaluation.runs.export_file(run.run_id, tmp_path / "run.txt")
+    assert (lines, len(lines.notes)) == (5, 1) and "1 questions have no line" in lines.notes[0]
     measured = ir_measures.calc_aggregate(
         [nDCG @ 10],
         [ir_measures.Qrel("q", "d1", 2)],
@@ -249,7 +251,8 @@ def test_runs_and_qrels_of_trec_come_back_exactly(rag: Rag, tmp_path: Path) -> N
     for path in (topics, qrels):
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
     run = docs.evaluation.run("one")
-    rag.evaluation.runs.export_file(run.run_id, tmp_path / "a.run")
+    (remark,) = rag.evaluation.runs.export_file(run.run_id, tmp_path / "a.run").notes
+    assert remark.startswith("8 ids and uris hold blanks")
     again = docs.evaluation.import_run("one", tmp_path / "a.run")
     assert (again.ranked, again.missing, again.rejected) == (2 * len(ODD), [], [])
     rag.evaluation.runs.export_file(again.run.run_id, tmp_path / "b.run")

@@ -103,6 +103,8 @@ def export(
     """Write a set to a file or folder, or a run in TREC's form."""
     if name.isdecimal() and name not in {one.name for one in rag.evaluation.sets.list()}:
         count = rag.evaluation.runs.export_file(int(name), path)
+        for remark in count.notes:
+            console.note(remark)
         console.write_message(f"{path}: {count_of(count, 'line')}")
         return
     suffixes = {".jsonl": "jsonl", ".csv": "csv"}

@@ -24,6 +24,7 @@ from rag_pg.evaluation.types import (
     JudgeReport,
     LabelledResult,
     LabelReport,
+    LineCount,
     QueryComparison,
     RunComparison,
 )
@@ -143,8 +144,9 @@ class EvalRuns(OfRag):
         return report_runs(self._rag.database, run_ids, k)
 
     @in_thread("long")
-    def export_file(self, run_id: int, path: str | Path) -> int:
-        """Write what a run found in TREC's form; return how many lines."""
+    def export_file(self, run_id: int, path: str | Path) -> LineCount:
+        """Write what a run found in TREC's form; return how many lines. Its `notes` count ids with
+        blanks, and questions without a line."""
         return export_run(self._rag.database, run_id, Path(path))
 
     def set_baseline(self, run_id: int, baseline: bool = True) -> None:

@@ -13,6 +13,7 @@ from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.files.cells import FIELDS, cell_of
 from rag_pg.evaluation.run import find_run
+from rag_pg.evaluation.types import LineCount
 from rag_pg.types import EvalQuery
 
 
@@ -35,11 +36,14 @@ def export_set(database: Database, set_name: str, path: Path, *, form: str) -> l
     notes = [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
              " as quotes or answers"] if lost else []  # fmt: skip
     texts = {text for query in queries for text in (query.query_id, *_grades(query))}
+    return notes + (_blanks(texts) if form == "trec" else [])
+
+
+def _blanks(texts: Iterable[str]) -> list[str]:
+    """A note on ids that hold blanks."""
     blank = [text for text in texts if text.split() != [text]]
-    if blank and form == "trec":
-        told = "ids and uris hold blanks: trec_eval and the command ir_measures read none"
-        notes.append(f"{len(blank)} {told}")
-    return notes
+    told = "ids and uris hold blanks: trec_eval and the command ir_measures read none"
+    return [f"{len(blank)} {told}"] if blank else []
 
 
 def _beyond_qrels(query: EvalQuery) -> bool:
@@ -144,18 +148,25 @@ _WRITERS: Mapping[str, Callable[[Iterable[EvalQuery], Path], None]] = {
 }
 
 
-def export_run(database: Database, run_id: int, path: Path) -> int:
+def export_run(database: Database, run_id: int, path: Path) -> LineCount:
     """Write what a run found in TREC's form, for trec_eval and ir-measures: each document where its
     first chunk stands, with the tag that an imported run came with; return how many lines.
 
     Raises: InvalidInput (it cannot be written), NotFound.
     """
     ranked = database.tuples(("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id)
-    tag = str(find_run(database, run_id).settings.get("imported") or f"rag_pg-{run_id}")
+    run = find_run(database, run_id)
+    tag = str(run.settings.get("imported") or f"rag_pg-{run_id}")
     try:
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for query_id, uri, rank in ranked:
                 file.write(_row(query_id, "Q0", uri, str(rank), f"{1 / rank:.9f}", tag))
     except OSError as exc:
         raise InvalidInput(f"cannot write {path}: {exc}") from exc
-    return len(ranked)
+    count = LineCount(len(ranked))
+    ids = {query_id for query_id, _, _ in ranked}
+    count.notes = _blanks(ids | {uri for _, uri, _ in ranked})
+    if missing := run.queries - len(ids):
+        told = "questions have no line: nothing was found for them, or they failed"
+        count.notes.append(f"{missing} {told}")
+    return count

@@ -75,6 +75,12 @@ class EvalRun:
     errors: int
 
 
+class LineCount(int):
+    """How many lines a run has in TREC's form. notes: what other programs do not read of it."""
+
+    notes: Sequence[str] = ()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalRunImport:
     """A ranking of another program as a run.
