@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
-from bs4.element import Declaration, NavigableString, ProcessingInstruction
+from bs4.element import Declaration, NavigableString, PageElement, ProcessingInstruction
 from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
@@ -83,9 +83,10 @@ def read_html(text: str) -> tuple[str, str, int]:
     the page is not of the title. Raises: UnsupportedFile.
     """
     # bs4 warns about pages that begin as XML, or have no tags: neither is news here.
-    page = "<!DOCTYPE html>\n" + _XML_DECLARATION.sub("", text)
+    page, last, rest = f"<!DOCTYPE html>\n{_XML_DECLARATION.sub('', text)}".rpartition(">")
+    page += last + rest.replace("<", "&lt;")  # no tag: html.parser seeks the end of each to the end
     try:
-        soup = _Page(page, "html.parser")
+        soup = _Page(page, "html.parser", element_classes={Tag: _Indexed})
     except ParserRejectedMarkup as exc:
         raise UnsupportedFile(f"is not HTML that can be read: {exc}; mend the markup") from exc
     site = soup.find("meta", property="og:site_name")
@@ -125,12 +126,29 @@ def read_html(text: str) -> tuple[str, str, int]:
             _arrange(table)
         for listed in reversed(content.find_all("dl")):
             _define(listed)
+        for listed in [content, *content.find_all("ol")]:
+            _number(listed)
         return title, str(_Converter().convert_soup(content)).strip(), hidden
     except RecursionError:  # hundreds of elements within each other
         return title, content.get_text("\n", strip=True), hidden
 
 
-class _Page(BeautifulSoup):
+class _Indexed(Tag):
+    """An element that looks for its children from where the last one was: bs4 looks from the first
+    on, so that to take out many takes a time that grows with their square."""
+
+    _at = 0
+
+    def index(self, element: PageElement) -> int:
+        """As of Tag."""
+        for at in chain(range(self._at, len(self.contents)), range(self._at)):
+            if self.contents[at] is element:
+                self._at = at
+                return at
+        raise ValueError("it is no child of this element")
+
+
+class _Page(_Indexed, BeautifulSoup):
     """A page whose items, cells and rows end where the next begins, as HTML has it, and of which at
     most `_DEEPEST` elements stand within each other."""
 
@@ -417,15 +435,16 @@ def _define(listed: Tag) -> None:
     )
     terms: list[Tag] = []
     named: Tag | None = None  # a definition, which a further one of its term goes on with
+    said = ""  # what came last to it: to read all of it each time would take a square of time
     for part in parts:
         if part.name == "dd" and named is not None and not long:
-            named.append(
-                NavigableString(" " if _words(named).endswith((".", "!", "?", ":", ";")) else "; ")
-            )
+            named.append(NavigableString(" " if said.endswith((".", "!", "?", ":", ";")) else "; "))
+            said = _words(part) or ";"
             named.extend(list(part.contents))
             part.decompose()
             continue
         named = part if part.name == "dd" else None
+        said = _words(part)
         if part.name == "dt" and not part.find(_BLOCKS):
             if terms and terms[-1].find_next_sibling(["dt", "dd"]) is not part:
                 terms = []
@@ -511,11 +530,11 @@ class _Converter(MarkdownConverter):
         return str(super().convert_code(el, text, parent_tags))  # type: ignore[misc]
 
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        shown = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
         if el.parent is None or el.parent.name != "ol" or not text.strip():
-            return shown
-        number = numeral(_item_number(el), str(el.parent.get("type") or "1"))
-        return re.sub(r"\A\d+\.", f"{number}.", shown)
+            return str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
+        begin = f"{numeral(int(str(el['value'])), str(el.parent.get('type') or '1'))}. "
+        lines = re.sub(r"(?m)^(?=.)", " " * len(begin), text.strip())
+        return f"{begin}{lines[len(begin) :]}\n"
 
     def convert_sup(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return text.translate(_RAISED) if _POWER.fullmatch(text) else text
@@ -533,18 +552,19 @@ class _Converter(MarkdownConverter):
         return super().get_conv_fn("div" if _LINES.fullmatch(tag_name) else tag_name)  # type: ignore[misc]
 
 
-def _item_number(item: Tag) -> int:
-    """The number of an item of an ordered list, by its own or that of the list."""
-    before = item.find_previous_siblings("li")
-    step = -1 if item.parent is not None and item.parent.has_attr("reversed") else 1
-    for distance, one in enumerate([item, *before]):
-        if re.fullmatch(r"-?\d{1,9}", value := str(one.get("value") or "")):
-            return int(value) + step * distance
-    start = str(item.parent.get("start") or "") if item.parent is not None else ""
-    if re.fullmatch(r"-?\d{1,9}", start):
-        return int(start) + step * len(before)
-    after = len(item.find_next_siblings("li"))
-    return after + 1 if step < 0 else len(before) + 1
+def _number(listed: Tag) -> None:
+    """Give the items of an ordered list their numbers, by their own or that of the list."""
+    items = listed.find_all("li", recursive=False)
+    step = -1 if listed.has_attr("reversed") else 1
+    number = _whole(listed.get("start"), len(items) if step < 0 else 1)
+    for item in items:
+        number = _whole(item.get("value"), number)
+        item["value"] = str(number)
+        number += step
+
+
+def _whole(value: object, otherwise: int) -> int:
+    return int(str(value)) if re.fullmatch(r"-?\d{1,9}", str(value)) else otherwise
 
 
 def _language(pre: Tag) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from lxml import html as lxml_html  # type: ignore[import-untyped]
 from markdown_it import MarkdownIt
 from rota import in_turn
 
-from rag_pg.load.html import html_to_markdown
+from rag_pg.load.html import _Page, html_to_markdown
 
 _WORD = st.text("abcdefghij", min_size=1, max_size=6)
 _INLINE = st.one_of(
@@ -365,6 +366,10 @@ def test_a_line_that_leads_to_the_next_page_is_a_menu(line: str) -> None:
         ("<ol reversed><li>late<li>early</ol>", "2. late\n1. early"),
         ("<ol type=I><li>x<ol type=i><li>y</ol></ol>", "I. x\n   i. y"),
         ("<ol start=0><li>none<li>some</ol>", "0. none\n1. some"),
+        (
+            "<ol><li value=99>x<li>y<ul><li>z</ul></ol>",
+            "99. x\n100. y\n     - z",
+        ),
         ("<ol><li><p>para</p><p>more</p></ol>", "1. para\n\n   more"),
         ("<ul><li value=4>dash</ul>", "- dash"),
     ],
@@ -409,3 +414,29 @@ def test_what_stands_beside_the_page_or_opens_later_is_not_read(hidden: str) -> 
 )
 def test_what_only_looks_like_it_is_read(shown: str) -> None:
     assert html_to_markdown(shown)[1] == "seen"
+
+
+class _Counting(list[Any]):
+    read = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.read += 1
+        return super().__getitem__(at)
+
+
+def test_to_take_out_many_siblings_looks_at_each_of_them_few_times() -> None:
+    soup = _Page("<p>a</p><div>b</div>" * 100, "html.parser")
+    soup.contents = children = _Counting(soup.contents)
+    for tag in soup.find_all("div"):
+        tag.extract()
+    assert soup.get_text() == "a" * 100 and children.read < 1000  # 15,000 from the first on
+
+
+@pytest.mark.parametrize("cut", ["<a href='x", "<!-- y", "<b", "</p", "< z <b c='d"])
+def test_a_tag_that_a_page_ends_in_is_its_text(cut: str) -> None:
+    assert html_to_markdown(f"<p>kept</p>{cut}")[1].split() == ["kept", *cut.split()]
+
+
+def test_definitions_that_end_otherwise_are_joined_by_a_semicolon() -> None:
+    page = "<dl><dt>t<dd>a.<dd>b<dd><dd>c?<dd>d</dl>"
+    assert html_to_markdown(page)[1] == "- t: a. b;  c? d"
