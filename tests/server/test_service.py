@@ -240,6 +240,10 @@ def test_a_file_of_the_page_is_whole_whatever_range_is_asked_for(filled: Rag, ra
         ("GET", "/facets?collection=animals&field=kind&filter=%7B", {}, 400, "filter is no JSON"),
         ("GET", "/usage?until=0", {}, 422, "#/until"),
         ("GET", "/documents?collection=animals&limit=1&limit=2", {}, 422, "#/limit: is given"),
+        ("GET", "/documents?collection=animals&filtre=x", {}, 422,
+         "#/filtre: is no parameter; use collection, uri, limit, after, uri_prefix, filter"),
+        ("POST", "/search?collection=animals", {"json": {"collection": "animals", "query": "x"}},
+         422, "#/collection: is no parameter; there is none here"),
         ("DELETE", "/documents?collection=animals&collection=b&uri=a", {}, 422, "#/collection: is"),
         ("POST", "/uploads", {"data": {"collection": ["animals", "b"]}, "files": {"files":
          ("a.md", b"x")}}, 400, "given twice"),
@@ -262,6 +266,8 @@ def test_a_file_of_the_page_is_whole_whatever_range_is_asked_for(filled: Rag, ra
         ("POST", "/uploads", {"data": {"collection": "animals", "metdata": "{}"}, "files": {"files":
          ("a.md", b"x")}}, 400, "unknown field 'metdata'; use collection, files, keep_original"),
         ("POST", "/v1/rerank", {"json": {"query": "", "documents": ["a"]}}, 422, "#/query"),
+        ("POST", "/v1/embeddings", {"json": {"model": "rag:animals", "input": [[1, 2]]}}, 400,
+         "input holds token ids"),
         ("POST", "/search", {"content": b" " * 2_000_001}, 413, "2000000 bytes; see --max-body"),
         ("POST", "/search", {"json": {}, "headers": {"host": "evil.example.com"}}, 421,
          "evil.example.com"),

@@ -77,7 +77,7 @@ class EmbeddingsBody(BaseModel):
     """model: that of a collection, or rag:COLLECTION. input_type: query, for a question."""
 
     model: str
-    input: str | list[str]
+    input: str | list[str] | list[int] | list[list[int]]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = None
     input_type: str | None = None
@@ -142,6 +142,11 @@ async def chat_completions(call: Asked, body: ChatBody) -> Response:
 async def embeddings(call: Asked, body: EmbeddingsBody) -> Response:
     """Vectors of texts, by the model of a collection."""
     texts = [body.input] if isinstance(body.input, str) else body.input
+    if not all(isinstance(one, str) for one in texts):
+        raise InvalidInput(
+            "input holds token ids, which only the models of OpenAI have; send texts (in LangChain"
+            " check_embedding_ctx_length=False)"
+        )
     if not 1 <= len(texts) <= MOST_INPUTS:
         raise InvalidInput(f"{len(texts)} inputs are out of range; send 1 to {MOST_INPUTS}")
     known = await call.rag.collections()

@@ -139,13 +139,19 @@ def needs(scope: str) -> Any:
 
 
 async def _check_parameters(request: Request) -> None:
-    """Raises: RequestValidationError: the last of two would be taken, and the other left out."""
+    """Raises: RequestValidationError: of two the last would be taken, an unknown one passed over,
+    but for other programs, which have their own."""
     route, method = request.scope["route"].path_format, request.method.lower()
-    told = request.app.openapi()["paths"][route][method].get("parameters", ())
-    kinds = {one["name"]: json.dumps(one["schema"]) for one in told}
+    told = request.app.openapi()["paths"][route][method]
+    kinds = {one["name"]: json.dumps(one["schema"]) for one in told.get("parameters", ())}
+    is_own = "other programs" not in told["tags"]
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
         if times > 1 and '"array"' not in kinds.get(name, '"array"'):
             raise RequestValidationError([{"loc": ("query", name), "msg": "is given twice"}])
+        if is_own and name not in kinds:
+            known = f"use {', '.join(kinds)}" if kinds else "there is none here"
+            fault = {"loc": ("query", name[:100]), "msg": f"is no parameter; {known}"}
+            raise RequestValidationError([fault])
 
 
 ONCE = Depends(_check_parameters)

@@ -36,7 +36,7 @@ export const pill = (text, kind = "") => h("span", {class: `pill ${kind}`}, text
 export const empty = (title, ...next) => h("div.empty", h("strong", title), h("p", next));
 export const trouble = (error, again) => h("div.trouble", {role: "alert"}, h("p", {dir: "auto"}, short(error.message, 2000)), again && button("Try again", again));
 
-// Shows what `work` gives, or why it fails; a part that fails leaves the others.
+// Shows what `work` gives, or why it fails; the other parts stay.
 export async function part(node, work, {signal} = app) {
 	const shown = await work().catch((error) => trouble(error, () => part(node, work)));
 	if (!signal.aborted) show(node, shown);
@@ -75,12 +75,12 @@ export function ago(moment) {
 	return h("time", {datetime: moment, title: when(moment)}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
 }
 
-// Always relative: a prefix before the service works.
+// Relative: a prefix before the service works.
 const KEY = "rag_pg key";
 export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
 
 export async function request(path, params, body, signal = app.signal) {
-	const given = Object.entries({collection: app.docs, ...params}).filter(([, value]) => value != null && value !== "");
+	const given = Object.entries({collection: /^(doc|f|ar|j|an|eval.(g|ca))/.test(path) ? app.docs : "", ...params}).filter(([, value]) => value != null && value !== "");
 	const response = await fetch(body ? path : `${path}?${new URLSearchParams(given)}`, {signal, headers: {...headers(), "content-type": "application/json"}, ...(body && {method: "POST", body: JSON.stringify(body)})}).catch((error) => {
 		throw error.name === "AbortError" ? error : new Error("Nobody answers. See whether rag-pg serve still runs.");
 	});
@@ -92,7 +92,7 @@ export async function request(path, params, body, signal = app.signal) {
 export const get = async (path, params) => (await request(path, params)).json();
 export const post = async (path, body, signal) => (await request(path, {}, {collection: app.docs, ...body}, signal)).json();
 
-let asking = null; // one dialog for all that are refused at once
+let asking = null; // one dialog for all refused at once
 const keyGiven = (detail) => asking ??= new Promise((done) => {
 	const field = h("input", {type: "password", autocomplete: "off", required: true});
 	const dialog = h("dialog", {label: "Key", onclose: () => {
@@ -105,7 +105,7 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 	dialog.showModal();
 });
 
-// EventSource cannot POST. An event is its kind, its data and an empty line.
+// EventSource cannot POST. An event: kind, data, an empty line.
 export async function* events(response) {
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 	let pieces = [];
