@@ -2,7 +2,7 @@ export const $ = (id) => document.getElementById(id);
 // What is shown: docs (a collection's name), info, stats, params of the address, signal of its end.
 export const app = {};
 
-// Texts become text nodes and attributes: nothing of a document is read as markup.
+// Texts become text nodes and attributes: none is read as markup.
 function append(node, children) {
 	node.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
 	return node;
@@ -80,7 +80,7 @@ const KEY = "rag_pg key";
 export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
 
 export async function request(path, params, body, signal = app.signal) {
-	const given = Object.entries({collection: /^(doc|f|ar|j|an|eval.(g|ca))/.test(path) ? app.docs : "", ...params}).filter(([, value]) => value != null && value !== "");
+	const given = Object.entries({collection: /^(collections|workers|budgets|usage|eval.(sets|runs|comp))/.test(path) ? "" : app.docs, ...params}).filter(([, value]) => value != null && value !== "");
 	const response = await fetch(body ? path : `${path}?${new URLSearchParams(given)}`, {signal, headers: {...headers(), "content-type": "application/json"}, ...(body && {method: "POST", body: JSON.stringify(body)})}).catch((error) => {
 		throw error.name === "AbortError" ? error : new Error("Nobody answers. See whether rag-pg serve still runs.");
 	});

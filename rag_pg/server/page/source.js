@@ -54,7 +54,7 @@ export const units = (content, offsets) => offsets.map((offset) => {
 	return unit;
 });
 
-// Quotations stand at their offsets where these hold, else where they are found.
+// Quotations stand at their offsets, else where they are found.
 function places(content, spans) {
 	const at = units(content, spans.flatMap((span) => [span.start ?? 0, span.stop ?? 0])), all = [];
 	spans.forEach(({quote, now}, n) => {
