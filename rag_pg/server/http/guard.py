@@ -127,7 +127,8 @@ class Guard:
         host, *others = headers.getlist("host") or [""]
         named = HOST.fullmatch(host)
         if others or named is None or not self._hosts & {host, named[1]}:
-            raise HTTPException(421, f"this service is not called {host!r:.80}; see --allowed-host")
+            told = "by two names" if others else repr(host)[:80]
+            raise HTTPException(421, f"this service is not called {told}; see --allowed-host")
         for origin in headers.getlist("origin"):
             # Another port is another site. A proxy may call the service by a name of its own.
             if origin.partition("://")[2] not in (host, *self._options.allowed_hosts):
