@@ -435,16 +435,16 @@ def _define(listed: Tag) -> None:
     )
     terms: list[Tag] = []
     named: Tag | None = None  # a definition, which a further one of its term goes on with
-    said = ""  # what came last to it: to read all of it each time would take a square of time
+    last = ""  # what came last to it: to read all of it each time would take a square of time
     for part in parts:
         if part.name == "dd" and named is not None and not long:
-            named.append(NavigableString(" " if said.endswith((".", "!", "?", ":", ";")) else "; "))
-            said = _words(part) or ";"
+            named.append(NavigableString(" " if last.endswith((".", "!", "?", ":", ";")) else "; "))
+            last = _words(part) or ";"
             named.extend(list(part.contents))
             part.decompose()
             continue
         named = part if part.name == "dd" else None
-        said = _words(part)
+        last = _words(part)
         if part.name == "dt" and not part.find(_BLOCKS):
             if terms and terms[-1].find_next_sibling(["dt", "dd"]) is not part:
                 terms = []
