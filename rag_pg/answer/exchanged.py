@@ -152,9 +152,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _frees(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
-        or _takes_figure(claim, sentence)
         or _takes_predicate(claim, sentence)
-        or _takes_cell(claim, sentence)
     )
 
 
@@ -329,7 +327,10 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
         if bool(_CONDITION.match(one)) == bool(_CONDITION.match(other))
     ]
     wholes = [_slots(one, other, sentence) for one, other in pairwise(sentence.split("; "))]
+    wholes += [[*zip(*pair, strict=True)] for pair in pairwise(_GIVEN.findall(sentence.lower()))]
     if not is_negated(claim) and any(_is_mixed(claim, slots) for slots in wholes):
+        return True
+    if _takes_cell(claim, sentence):
         return True
     return any(
         _is_mixed(clause, slots)
@@ -340,36 +341,21 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     )
 
 
-def _takes_figure(claim: str, sentence: str) -> bool:
-    """Whether a claim gives one thing the figure of another: 24 euros for adults, 12 for others."""
-    given = _GIVEN.findall(in_digits(sentence).lower())
-    mine = _tokens(in_digits(claim))
-    of_mine = [(number, thing) for number, thing in given if _has(mine, thing)]
-    return len(given) > 1 and any(
-        number not in mine and any(other in mine for other, to in given if to != thing)
-        for number, thing in of_mine
-        if len(of_mine) == 1
-    )
-
-
 def _takes_cell(claim: str, sentence: str) -> bool:
     """Whether a claim names one column of a row ("Name: Ivy Barn; Rent: $640; Deposit: $90") and
-    has, for its value, that of another."""
+    has nothing of its value, and all of that of another."""
     cells = [cell.partition(": ") for cell in sentence.split("; ")]
     if len(cells) < 3 or not all(value for _, _, value in cells):
         return False
-    (_, _, row), *rest = [(_tokens(name), name, _tokens(value)) for name, _, value in cells]
+    (_, row), *rest = [(_tokens(name), _tokens(value)) for name, _, value in cells]
     mine = [token for token in _tokens(claim) if not _has(row, token)]
-    named = [(name, value) for name, _, value in rest if name and _has_all(mine, name)]
-    if len(named) != 1:
-        return False
-    ((name, value),) = named
-    left = [token for token in mine if not _has(name, token)]
-    return (
-        bool(value)
+    named = [(name, value) for name, value in rest if name and _has_all(mine, name)]
+    left = [token for token in mine if not any(_has(name, token) for name, _ in named)]
+    return len(named) == 1 and any(
+        value and other and value != other and _has_all(left, other)
         and not any(_has(left, token) for token in value)
-        and any(other and other is not value and _has_all(left, other) for _, _, other in rest)
-    )
+        for _, value in named for _, other in rest
+    )  # fmt: skip
 
 
 def _has_all(tokens: Sequence[str], some: Sequence[str]) -> bool:
