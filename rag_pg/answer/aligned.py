@@ -14,7 +14,7 @@ from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.order import MOST_WORDS
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import common_start, is_function_word, same_word, words
+from rag_pg.text import common_start, is_among, is_function_word, same_word, words
 
 _NEAR = 0.65  # of a claim's words that say something, which the sentence has in their order
 _SAME = 4  # words that a copy shares with its sentence, with those that say nothing
@@ -25,7 +25,8 @@ _TOKEN = re.compile(r"\w+(?:['’.-]\w+)*")
 _CAPITAL = re.compile(r"\s[A-ZÄÖÜÉ]\w")
 _ARTICLES = frozenset(words("the a an der die das den dem le la les l un une el los las your su"))
 _GERMAN = frozenset(words("der die das den dem ein einen einem und ist im nicht"))
-_BEFORE = frozenset(
+_WHY = frozenset(words("because weil wegen parce que porque"))
+_BEFORE = _WHY | frozenset(
     words(
         "of by for with from in on at an each every any only von vom bei für mit zur zum ein eine"
     )
@@ -79,7 +80,7 @@ _Change = tuple[int, int, int, int]  # mine[a:b] stands where there[c:d] does
 
 def is_altered(
     claim: str, sentence: str, before: str, known: Collection[str], question: str
-) -> bool:
+) -> bool | None:
     """Whether a claim is a copy of a sentence, with more or less left out, but for what excludes
     what stands in its place there: another relation, another name or thing that the sources speak
     of too.
@@ -89,13 +90,21 @@ def is_altered(
     """
     mine, there = _read(claim), _read(sentence)
     if not mine or not there or len(mine) * len(there) > MOST_WORDS**2:
-        return False
+        return None
     changes, same = _align(mine, there)
-    told = [word for word in mine if word.tells]
-    if same[0] < _SAME or same[1] < min(len(told) * _NEAR, len(told) - 1):
-        return False
+    why = next((a for a, b, _, _ in changes if mine[a - 1].text in _WHY and b == len(mine)), None)
+    told = [word for word in mine[:why] if word.tells]
+    told_before = words(before)
+    meant = sum(  # by a pronoun
+        word.tells and is_among(word.text, told_before)
+        for a, b, c, d in changes
+        if not any(w.tells for w in there[c:d])
+        for word in mine[a:b]
+    )
+    if same[0] + meant < _SAME or same[1] + meant < min(len(told) * _NEAR, len(told) - 1):
+        return None
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
-    asked, told_before = words(question), words(before)
+    asked = words(question)
     is_german = not _GERMAN.isdisjoint(word.text for word in there)
     return any(
         (not is_turned and _excludes(mine, there, change))  # twice is the same again
@@ -105,7 +114,7 @@ def is_altered(
             there,
             change,
             # what a sentence begins or ends with may be what was spoken of before
-            [*asked, *(told_before if change[0] < 2 or change[1] == len(mine) else ())],
+            [*asked, *(told_before if _goes_back(change, mine, sentence) else ())],
             known,
             is_only=len(changes) == 1,
         )
@@ -130,6 +139,15 @@ def _align(mine: Sequence[_Word], there: Sequence[_Word]) -> tuple[list[_Change]
 
 def _is_same(one: str, other: str) -> bool:
     return one == other or (not (one + other).isdigit() and same_word(one, other))
+
+
+def _goes_back(change: _Change, mine: Sequence[_Word], sentence: str) -> bool:
+    """Whether what a sentence has in a place may be what was spoken of before: behind an article or
+    as a common word at its beginning, or at its end."""
+    first = next(iter(words(sentence)), "")
+    is_new = not is_function_word(first) and not is_common(first)
+    is_new = is_new or sentence[len(first) :][:1] == ":"  # Ben: I …
+    return change[1] == len(mine) or (change[0] < 2 and not is_new)
 
 
 def _excludes(mine: Sequence[_Word], there: Sequence[_Word], change: _Change) -> bool:
@@ -200,13 +218,15 @@ def _is_other_thing(
     before, or at the beginning: one that the sources speak of too, or, where nothing else
     differs, a word that is no common one."""
     a, b, c, d = change
-    one, other = [w.text for w in mine[a:b]], [w.text for w in there[c:d]]
-    if a == c == 0 and (one[0] in _ARTICLES) != (other[0] in _ARTICLES):  # The pilots, pilots
-        one, other = ([w for w in part if w not in _ARTICLES] for part in (one, other))
     is_last = b == len(mine)  # it goes on there
-    if not 0 < len(one) <= _MOST or not (0 < len(other) <= _MOST or is_last):
+    one, other = [w.text for w in mine[a:b]], [w.text for w in there[c:d]]
+    if a == c == 0 or is_last:  # The pilots, pilots
+        one, other = ([w for w in part if w not in _ARTICLES] for part in (one, other))
+    if a == c == 0 and one:  # however
+        other = [w for w in other if not _is_filler(w)] or other
+    if not 0 < len(one) <= (_RELATION if is_last else _MOST) or not (0 < len(other) <= _MOST or is_last):
         return False
-    if any(map(_is_no_thing, one if is_last else (*one, *other))):
+    if all(map(_is_no_thing, one)) if is_last else any(map(_is_no_thing, (*one, *other))):
         return False
     texts = [w.text for w in there]
     if any(is_known(word, [*texts, *around]) for word in one):
@@ -224,8 +244,12 @@ def _is_other_thing(
     return is_thing and all(is_known(w, known) or (is_only and not is_common(w)) for w in one)
 
 
+def _is_filler(word: str) -> bool:
+    return is_function_word(word) or is_of_speech(word)
+
+
 def _is_no_thing(word: str) -> bool:
-    return word.isdigit() or is_function_word(word) or is_of_speech(word) or says_how(word)
+    return word.isdigit() or _is_filler(word) or says_how(word)
 
 
 def _have_one_head(one: str, other: str) -> bool:

@@ -16,10 +16,8 @@ from rag_pg.text import has_word, is_function_word, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
-_SAME = 4  # words that a copy shares with its sentence, with those that say nothing
+_SAME = 4  # words
 _MOST = 2  # words in another's place
-_DEED = 3  # words of what is said of a thing, at least
-_MOST_OF_IT = 0.6  # of them, that are not of the sentence before
 _IF = re.compile(
     r"(?<!or )(?<!oder )(?<!even )(?<!auch )(?<!selbst )(?<!sogar )(?<!même )(?<!incluso )"
     r"(?<!as )\b(?:if|unless|when"
@@ -51,11 +49,6 @@ _MEMBER = re.compile(  # a second thing that it is said of
 _KIND = re.compile(  # what tells some of a kind from others
     r"\s(?:with|without|under|over|below|above|in|from|aged|mit|ohne|unter|über|aus|avec|sans|con|sin)"
     r"\s(?P<kind>(?:\w+\s){1,4}?\w+?)(?=\s)",
-    re.IGNORECASE,
-)
-_BECAUSE = re.compile(
-    r"\b(?:because(?: of)?|due to|owing to|weil|wegen|aufgrund|parce qu['’]?e?|à cause de|porque"
-    r"|debido a)\s?(?P<why>[^,;:.()]+)",
     re.IGNORECASE,
 )
 _ONLY = re.compile(
@@ -125,27 +118,6 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
     )
 
 
-def gives_another_reason(claim: str, sources: Sequence[str]) -> bool:
-    """Whether a claim gives for what a sentence of the sources says another reason than that, of
-    which another sentence speaks."""
-    mine = _BECAUSE.search(claim)
-    why, main = (_new(mine["why"]), _told(claim[: mine.start()])) if mine else ([], [])
-    if not why or not main:
-        return False
-    found = [s.text for source in sources for s in read_source(source).sentences]
-    told = [
-        sentence
-        for sentence in found
-        if (because := _BECAUSE.search(sentence))
-        and _share(main, words(sentence[: because.start()])) >= _NEAR
-    ]
-    return (
-        bool(told)
-        and not any(has_word(sentence, word) for sentence in told for word in why)
-        and any(all(has_word(sentence, word) for word in why) for sentence in found)
-    )
-
-
 def adds_only(claim: str, sentence: str) -> bool:
     """Whether a claim says of one thing alone what a sentence says of it: "Only the owner may" for
     "The owner may"."""
@@ -185,33 +157,6 @@ def _new(part: str) -> list[str]:
         for word in dict.fromkeys(_told(part))
         if not (word.isdigit() or is_of_speech(word) or says_how(word))
     ]
-
-
-def tells_of_another(
-    claim: str, sentence: str, before: str, known: Collection[str], question: str
-) -> bool:
-    """Whether a claim says of one thing that the sources speak of what a sentence, which does not,
-    says of what it begins with: by a name or a noun without article, so of nothing before."""
-    mine, there = _told(claim), _told(sentence)
-    if len(mine) <= _DEED or words(sentence)[:1] != there[:1] or "; " in sentence:
-        return False
-    (subject, *deed), other = mine, there[0]
-    if (
-        subject not in words(claim)[:2]
-        or is_of_speech(other)
-        or (
-            is_common(other) and sentence[len(other) :][:1] != ":"  # Ben: I …
-        )
-    ):
-        return False
-    own = [*there, *words(question)]
-    return (
-        is_known(subject, known)
-        and not is_known(subject, own)
-        and not is_known(other, mine)
-        and _share(deed, there) >= _MOST_OF_IT
-        and _share(deed, [*there, *words(before)]) == 1
-    )
 
 
 def _told(text: str) -> list[str]:

@@ -15,10 +15,8 @@ from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_u
 from rag_pg.answer.near_copy import (
     adds_only,
     adds_part,
-    gives_another_reason,
     leaves_out_condition,
     leaves_out_kind,
-    tells_of_another,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import is_done_to, misorders, swaps
@@ -106,20 +104,18 @@ def find_veto(
         or leaves_out_condition(claim, sentence, before, question)
         or leaves_out_kind(claim, sentence, question)
         or adds_only(claim, sentence)
-        or tells_of_another(claim, sentence, before, known, question)
         for sentence, before in near
     )
-    copied = _nearest(claim, sources, alone=True)
-    is_else = is_else or (
-        bool(copied) and all(is_altered(claim, *one, known, question) for one in copied)
-    )
+    if not is_else:
+        copied = _nearest(claim, sources, alone=True)
+        altered = {is_altered(claim, *one, known, question) for one in copied}
+        is_else = True in altered and False not in altered
     if not results:
         is_else = is_else or any(
             is_of_another_row(claim, one) or is_not_the_most(claim, one)
             for one in _about(claim, sources)
         )
         is_else = is_else or is_reckoned_wrongly(claim, _about(claim, sources))
-        is_else = is_else or gives_another_reason(claim, _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
 
