@@ -51,7 +51,8 @@ _OPTIONAL = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(  # what tells some of a kind from others
-    r"\s+(?:of|within|in|from|for|with|under|over|who|that|which|von|aus|mit|für|de|du|des)\s+"
+    r"\s+(?:of|within|in|from|for|with|without|under|over|below|above|aged|who|that|which|von|aus|mit|ohne|unter"
+    r"|über|für|de|du|des|avec|sans|con|sin)\s+"
     r"(?:the\s+|an?\s+|de[rnm]\s+|die\s+|das\s+)?(\w+)",
     re.IGNORECASE,
 )
@@ -117,6 +118,7 @@ _CONDITION = re.compile(  # a clause that begins with it says when the other one
     re.IGNORECASE,
 )
 _COMPARES = re.compile(r"(?i)\bthan\b|\w\wer als\b|\b(?:plus|moins|más|menos) \w+ que\b")
+_WORD = re.compile(r"\w+")
 _TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
 _GIVEN = re.compile(
     r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
@@ -146,7 +148,6 @@ def is_exchanged(claim: str, sentence: str) -> bool:
     return (
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
-        or _widens(claim, sentence)
         or _says_otherwise(claim, sentence)
         or _is_surer(claim, sentence)
         or _frees(claim, sentence)
@@ -154,6 +155,34 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _mixes_parallels(claim, sentence)
         or _takes_predicate(claim, sentence)
     )
+
+
+def widens(claim: str, sentence: str, question: str) -> bool:
+    """Whether a claim says of all of a kind what a sentence says of some: "all employees" for those
+    in an office, and "Patients take half", in its other words, for those with a weak liver."""
+    mine = _tokens(claim)
+    counted = {noun for _, nouns in _quantified(sentence) for noun in nouns}
+    things = [
+        (nouns[0], True)
+        for rank, nouns in _quantified(without_particle(claim))
+        if rank == _ALL and nouns and not is_among(nouns[0], counted)
+    ]
+    first = mine[:1]
+    if first == words(claim)[:1] == words(sentence)[:1] and first[0].endswith(("s", "n")):
+        things.append((first[0], False))
+    for thing, is_all in things:
+        at = [m for m in _WORD.finditer(sentence) if same_word(thing, m[0].lower())]
+        behind = _OF.match(sentence, at[0].end()) if len(at) == 1 else None
+        kind = words(behind[1]) if behind else []
+        if is_all and len(at) == 1:
+            kind += words(sentence[: at[0].start()])[-1:]
+        kind = [w for w in kind if not (is_function_word(w) or is_number(w) or _has(mine, w))]
+        rest = [word for word in _tokens(sentence) if word not in kind]
+        same = sum(_has(mine, word) for word in rest)
+        is_copy = len(mine) > 1 and _has_all(rest, mine) and same >= len(rest) * _MOST
+        if kind and (is_all or (is_copy and not _has(words(question), kind[0]))):
+            return True
+    return False
 
 
 def _counts_otherwise(claim: str, sentence: str) -> bool:
@@ -283,30 +312,6 @@ def _frees(claim: str, sentence: str) -> bool:
     free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
     must, may = (_VERBS[kind].search(sentence) for kind in ("must", "may"))
     return bool(free and must and not may) and not is_negated(sentence)
-
-
-def _widens(claim: str, sentence: str) -> bool:
-    """All for those of a kind: "all employees" for full-time ones, or for those in an office."""
-    mine = words(claim)
-    told = words(sentence)
-    counted = {noun for rank, nouns in _quantified(sentence) for noun in nouns}
-    for rank, nouns in _quantified(without_particle(claim)):
-        if rank != _ALL or not nouns or is_among(nouns[0], counted):
-            continue
-        at = [n for n, word in enumerate(told) if same_word(nouns[0], word)]
-        if len(at) != 1:
-            continue
-        before = told[at[0] - 1] if at[0] else ""
-        behind = _OF.match(sentence, _stop_of(sentence, nouns[0]))
-        for word in (before, *words(behind[1] if behind else "")):
-            if word and not (is_function_word(word) or is_number(word) or _has(mine, word)):
-                return True
-    return False
-
-
-def _stop_of(text: str, word: str) -> int:
-    """Where a word ends in a text."""
-    return next((m.end() for m in re.finditer(r"\w+", text) if same_word(m[0].lower(), word)), 0)
 
 
 def _ordinals(text: str) -> Iterator[_Ranked]:

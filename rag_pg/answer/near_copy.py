@@ -9,10 +9,9 @@ from collections.abc import Collection, Sequence
 from rag_pg.answer.figures import number_in_word
 from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import CLAUSE, ONLY, is_negated
-from rag_pg.answer.passage import read_source
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import has_word, is_function_word, words
+from rag_pg.text import is_function_word, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
@@ -44,11 +43,6 @@ _TAIL = re.compile(  # a second thing that is said
 _MEMBER = re.compile(  # a second thing that it is said of
     r"\w\s(?:and|und|et|y)\s(?:(?:the|its?|their|der|die|das|les?|la|l['’]|ses?|leurs?|los|las|sus?)"
     r"\s)?(?P<part>[^\W\d_]{4,})(?=\s\w)",
-    re.IGNORECASE,
-)
-_KIND = re.compile(  # what tells some of a kind from others
-    r"\s(?:with|without|under|over|below|above|in|from|aged|mit|ohne|unter|über|aus|avec|sans|con|sin)"
-    r"\s(?P<kind>(?:\w+\s){1,4}?\w+?)(?=\s)",
     re.IGNORECASE,
 )
 _ONLY = re.compile(
@@ -128,26 +122,6 @@ def adds_only(claim: str, sentence: str) -> bool:
         return False
     mine = _told(claim[: only.start()] + only[1] + claim[only.end() :])
     return len(mine) >= _SAME and _share(mine, words(sentence)) == 1
-
-
-def leaves_out_kind(claim: str, sentence: str, question: str) -> bool:
-    """Whether a claim says of all of a kind what a sentence says of some: "Patients take half"
-    where those with a weak liver do."""
-    match = _KIND.search(sentence)
-    first = words(claim)[:1]
-    if match is None or first != words(sentence[: match.start()]):
-        return False
-    kind = [word for word in _told(match["kind"]) if not is_known(word, first)]
-    rest = [word for word in _told(sentence) if word not in kind]
-    mine = _told(claim)
-    return bool(
-        kind
-        and first[0].endswith(("s", "n", "en"))
-        and len(mine) >= _MOST
-        and _share(mine, rest) == 1
-        and _share(rest, mine) >= _NEAR
-        and not _share(kind, [*mine, *words(question)])
-    )
 
 
 def _new(part: str) -> list[str]:

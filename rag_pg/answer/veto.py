@@ -9,14 +9,13 @@ from itertools import pairwise
 
 from rag_pg.answer.aligned import is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
-from rag_pg.answer.exchanged import is_exchanged
+from rag_pg.answer.exchanged import is_exchanged, widens
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_unit
 from rag_pg.answer.near_copy import (
     adds_only,
     adds_part,
     leaves_out_condition,
-    leaves_out_kind,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
 from rag_pg.answer.order import is_done_to, misorders, swaps
@@ -102,7 +101,7 @@ def find_veto(
         or misorders(claim, sentence)
         or is_done_to(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
-        or leaves_out_kind(claim, sentence, question)
+        or widens(claim, sentence, question)
         or adds_only(claim, sentence)
         for sentence, before in near
     )
