@@ -7,8 +7,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
-from rag_pg.answer.figures import MONTHS, SPELLED_OUT
+from rag_pg.answer.figures import MONTHS, SPELLED_OUT, is_number
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.order import MOST_WORDS
@@ -78,33 +79,56 @@ class _Word:
 _Change = tuple[int, int, int, int]  # mine[a:b] stands where there[c:d] does
 
 
-def is_altered(
-    claim: str, sentence: str, before: str, known: Collection[str], question: str
-) -> bool | None:
-    """Whether a claim is a copy of a sentence, with more or less left out, but for what excludes
-    what stands in its place there: another relation, another name or thing that the sources speak
-    of too.
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    mine: Sequence[_Word]
+    there: Sequence[_Word]
+    changes: Sequence[_Change]
+    spoken: Sequence[str]  # words of the sentence before, whose thing this one may name otherwise
+    new: str  # the first word of the sentence, where it goes back to nothing
 
-    Args:
-        before: the sentence before, whose thing the sentence may name otherwise ("The device …").
-    """
+    def around(self, change: _Change) -> Sequence[str]:
+        """What stands there, and before where the sentence may mean it: behind an article or by a
+        common word at its beginning, or at its end."""
+        back = change[1] == len(self.mine) or (change[0] < 2 and not self.new)
+        return [*(w.text for w in self.there), *(self.spoken if back else ())]
+
+
+@lru_cache(256)
+def _copy(claim: str, sentence: str, before: str) -> _Copy | None:
+    """A claim as a copy of a sentence, with more or less left out; None: it is none."""
     mine, there = _read(claim), _read(sentence)
     if not mine or not there or len(mine) * len(there) > MOST_WORDS**2:
         return None
     changes, same = _align(mine, there)
     why = next((a for a, b, _, _ in changes if mine[a - 1].text in _WHY and b == len(mine)), None)
     told = [word for word in mine[:why] if word.tells]
-    told_before = words(before)
+    spoken = words(before)
     meant = sum(  # by a pronoun
-        word.tells and is_among(word.text, told_before)
+        word.tells and is_among(word.text, spoken)
         for a, b, c, d in changes
         if not any(w.tells for w in there[c:d])
         for word in mine[a:b]
     )
     if same[0] + meant < _SAME or same[1] + meant < min(len(told) * _NEAR, len(told) - 1):
         return None
+    first = next(iter(words(sentence)), "")
+    is_new = not is_function_word(first) and not is_common(first)
+    is_new = is_new or sentence[len(first) :][:1] == ":"  # Ben: I …
+    return _Copy(mine, there, changes, spoken, first if is_new else "")
+
+
+def is_altered(
+    claim: str, sentence: str, before: str, known: Collection[str], question: str
+) -> bool | None:
+    """Whether a claim is a copy of a sentence, but for what excludes what stands in its place
+    there: another relation, another name or thing that the sources speak of too; None: it is no
+    copy."""
+    copy = _copy(claim, sentence, before)
+    if copy is None:
+        return None
+    mine, there = copy.mine, copy.there
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
-    asked = words(question)
     is_german = not _GERMAN.isdisjoint(word.text for word in there)
     return any(
         (not is_turned and _excludes(mine, there, change))  # twice is the same again
@@ -113,13 +137,34 @@ def is_altered(
             mine,
             there,
             change,
-            # what a sentence begins or ends with may be what was spoken of before
-            [*asked, *(told_before if _goes_back(change, mine, sentence) else ())],
+            [*words(question), *copy.around(change)],
             known,
-            is_only=len(changes) == 1,
+            is_only=len(copy.changes) == 1,
         )
-        for change in changes
+        for change in copy.changes
     )
+
+
+def exchanged_words(
+    claim: str, sentence: str, before: str, question: str
+) -> list[tuple[str, str]] | None:
+    """The words of a claim that stand in the place of another one in the sentence that it copies,
+    with that, where neither says which of the two is meant; None: it is no copy."""
+    copy = _copy(claim, sentence, before)
+    if copy is None:
+        return None
+    found: list[tuple[str, str]] = []
+    for change in copy.changes:
+        a, b, c, d = change
+        parts = [[w for w in part if w.tells] for part in (copy.mine[a:b], copy.there[c:d])]
+        pair = [word for part in parts for word in part]
+        if (
+            [*map(len, parts)] == [1, 1]
+            and not any(w.is_name or is_number(w.text) or _is_no_thing(w.text) for w in pair)
+            and not is_known(pair[0].text, [*words(question), *copy.around(change)])
+        ):
+            found.append((pair[0].text, pair[1].text))
+    return found
 
 
 def _align(mine: Sequence[_Word], there: Sequence[_Word]) -> tuple[list[_Change], tuple[int, int]]:
@@ -139,15 +184,6 @@ def _align(mine: Sequence[_Word], there: Sequence[_Word]) -> tuple[list[_Change]
 
 def _is_same(one: str, other: str) -> bool:
     return one == other or (not (one + other).isdigit() and same_word(one, other))
-
-
-def _goes_back(change: _Change, mine: Sequence[_Word], sentence: str) -> bool:
-    """Whether what a sentence has in a place may be what was spoken of before: behind an article or
-    as a common word at its beginning, or at its end."""
-    first = next(iter(words(sentence)), "")
-    is_new = not is_function_word(first) and not is_common(first)
-    is_new = is_new or sentence[len(first) :][:1] == ":"  # Ben: I …
-    return change[1] == len(mine) or (change[0] < 2 and not is_new)
 
 
 def _excludes(mine: Sequence[_Word], there: Sequence[_Word], change: _Change) -> bool:
@@ -230,8 +266,7 @@ def _is_other_thing(
         return False
     if all(map(_is_no_thing, one)) if is_last else any(map(_is_no_thing, (*one, *other))):
         return False
-    texts = [w.text for w in there]
-    if any(is_known(word, [*texts, *around]) for word in one):
+    if any(is_known(word, around) for word in one):
         return False
     if _have_one_head(one[-1], other[-1]):
         return True

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
-from rag_pg.answer.strange import strange_words
-from rag_pg.answer.veto import find_veto, is_about_else
+from rag_pg.answer.strange import is_english, strange_words
+from rag_pg.answer.term_match import are_unlike
+from rag_pg.answer.veto import find_exchanged, find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words
 
@@ -60,8 +61,11 @@ def find_verdicts(
     together = _any([*alone.values()])
     if together is False and len(sources) > 1:  # each source says a part
         together = _together(statement.claim, sources, embedder)
-    if together is not False and is_refuted(
-        statement.claim, sources, question, known, together, is_cited=each or statement.leads_in
+    if together is not False and (
+        is_refuted(
+            statement.claim, sources, question, known, together, is_cited=each or statement.leads_in
+        )
+        or _has_substitute(statement.claim, sources, question, embedder)
     ):
         return Verdicts(
             is_supported=False,
@@ -105,6 +109,31 @@ def is_refuted(
     if not is_cited and strange_words(claim, words_known):
         return True
     return verdict is None and is_about_else(claim, texts, words_known, is_cited=is_cited)
+
+
+def _has_substitute(
+    claim: str,
+    sources: Sequence[Cited],
+    question: str,
+    embedder: Callable[[], Embedder | None] | None,
+) -> bool:
+    """Whether each sentence that a claim copies has a word in the place of one of the claim's that
+    has nothing in common with it. Of English words alone: of others the embedders tell too little.
+    """
+    texts = [source.text for source in sources if not source.by_tool]
+    exchanged = find_exchanged(claim, texts, question)
+    pairs = [pair for found in exchanged for pair in found]
+    if (
+        embedder is None
+        or not all(exchanged)
+        or not pairs
+        or not is_english(" ".join([claim, *texts]))
+    ):
+        return False
+    opened = embedder()
+    unlike = are_unlike(pairs, [claim, *texts], opened) if opened else [False] * len(pairs)
+    told = dict(zip(pairs, unlike, strict=True))
+    return all(any(told[pair] for pair in found) for found in exchanged)
 
 
 def _of_clause(

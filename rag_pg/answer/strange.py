@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -89,12 +89,29 @@ def _is_part(one: str, other: str) -> bool:
     return len(short) >= _PART and (long.startswith(short) or long.endswith(short))
 
 
+def is_english(text: str) -> bool:
+    """Whether more words of a text are common ones of English than of another language."""
+    english, *others = (sum(word in line for word in words(text)) for line in _lines())
+    return english > max(others)
+
+
+@cache
+def _lines() -> Sequence[dict[str, int]]:
+    """The place of each common word, by language, of English first."""
+    text = files("rag_pg.answer").joinpath("common_words.txt").read_text(encoding="utf-8")
+    found: list[dict[str, int]] = []
+    for line in text.splitlines():
+        found.append({})
+        for rank, word in enumerate(words(line)):
+            found[-1].setdefault(word, rank)
+    return found
+
+
 @cache
 def _ranks() -> dict[str, int]:
     """The place of each common word among those of its language."""
-    text = files("rag_pg.answer").joinpath("common_words.txt").read_text(encoding="utf-8")
-    found: dict[str, int] = {}
-    for line in text.splitlines():
-        for rank, word in enumerate(words(line)):
-            found[word] = min(rank, found.get(word, rank))
-    return found
+    return {
+        w: min(line.get(w, rank) for line in _lines())
+        for one in _lines()
+        for w, rank in one.items()
+    }

@@ -27,6 +27,8 @@ UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its langu
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
 BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0
+SCALE = 64  # words of a text, by which it is told how near words are that have nothing in common
+SPREADS = 1.0  # above their mean
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 LEAST_PART = 5  # letters of a part of a compound
@@ -327,6 +329,32 @@ def compare_meaning(
         lost=np.maximum(1 - of_parts[1:] @ of_parts[0], 0.0) if left else nothing.lost,
         brings=nearest[0] - nearest[1:] if left else nothing.brings,
     )
+
+
+def are_unlike(
+    pairs: Sequence[tuple[str, str]], texts: Sequence[str], embedder: Embedder
+) -> list[bool]:
+    """Return of pairs of words whether they are no nearer to each other than words of some texts
+    are to them: within one spread of their mean. Without a provider's answer none is told so.
+    """
+    mine = [*dict.fromkeys(word for pair in pairs for word in pair)]
+    told = dict.fromkeys(word for text in texts for word in content_words(text))
+    scale = [w for w in told if not (w.isdigit() or is_function_word(w) or is_among(w, mine))]
+    scale = scale[:SCALE]
+    if len(scale) < 2:
+        return [False] * len(pairs)
+    try:
+        with half_of_the_time():
+            vectors = embed_documents(embedder, [*mine, *scale])
+    except (ProviderError, ModelUnavailable):
+        return [False] * len(pairs)
+    of = dict(zip(mine, vectors, strict=False))
+    own = vectors[len(mine) :]
+    found = []
+    for one, other in pairs:
+        near = own @ np.array([of[one], of[other]]).T
+        found.append(bool(of[one] @ of[other] < near.mean() + SPREADS * near.std()))
+    return found
 
 
 def _by_language(background: Vectors, *texts: Vectors) -> Vectors:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from rag_pg.answer.aligned import is_altered
+from rag_pg.answer.aligned import exchanged_words, is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged, widens
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
@@ -117,6 +117,15 @@ def find_veto(
         is_else = is_else or is_reckoned_wrongly(claim, _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
+
+
+def find_exchanged(
+    claim: str, sources: Sequence[str], question: str
+) -> list[list[tuple[str, str]]]:
+    """What a claim has in the place of other words, in each of the sentences that it copies."""
+    copied = _nearest(claim, sources, alone=True) if len(claim) <= 2 * LONGEST else ()
+    found = (exchanged_words(claim, *one, question) for one in copied)
+    return [pairs for pairs in found if pairs is not None]
 
 
 def is_about_else(
