@@ -13,7 +13,7 @@ from rag_pg.answer.figures import MONTHS, SPELLED_OUT, is_number
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.order import MOST_WORDS
-from rag_pg.answer.strange import is_common, is_known, says_how
+from rag_pg.answer.strange import is_common, is_frequent, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import common_start, is_among, is_function_word, same_word, words
 
@@ -21,6 +21,7 @@ _NEAR = 0.65  # of a claim's words that say something, which the sentence has in
 _SAME = 4  # words that a copy shares with its sentence, with those that say nothing
 _MOST = 2  # words of a thing in another's place
 _RELATION = 4  # words of a relation
+_BESIDE = 2  # words on each side of one, in which it is compared
 _HEAD = 5  # letters at the end of two compounds of one head
 _TOKEN = re.compile(r"\w+(?:['’.-]\w+)*")
 _CAPITAL = re.compile(r"\s[A-ZÄÖÜÉ]\w")
@@ -147,23 +148,27 @@ def is_altered(
 
 def exchanged_words(
     claim: str, sentence: str, before: str, question: str
-) -> list[tuple[str, str]] | None:
+) -> list[tuple[str, str, str]] | None:
     """The words of a claim that stand in the place of another one in the sentence that it copies,
-    with that, where neither says which of the two is meant; None: it is no copy."""
+    with that and with what stands around it ("the {} of the"); None: it is no copy."""
     copy = _copy(claim, sentence, before)
     if copy is None:
         return None
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, str, str]] = []
     for change in copy.changes:
         a, b, c, d = change
-        parts = [[w for w in part if w.tells] for part in (copy.mine[a:b], copy.there[c:d])]
+        sides = copy.mine[a:b], copy.there[c:d]
+        parts = [[w for w in side if w.text not in _ARTICLES] for side in sides]
         pair = [word for part in parts for word in part]
         if (
             [*map(len, parts)] == [1, 1]
             and not any(w.is_name or is_number(w.text) or _is_no_thing(w.text) for w in pair)
+            and not is_frequent(pair[1].text)
             and not is_known(pair[0].text, [*words(question), *copy.around(change)])
         ):
-            found.append((pair[0].text, pair[1].text))
+            around = [*copy.mine[max(0, a - _BESIDE) : a], None, *copy.mine[b : b + _BESIDE]]
+            place = " ".join(word.text if word else "{}" for word in around)
+            found.append((pair[0].text, pair[1].text, place))
     return found
 
 

@@ -14,6 +14,8 @@ from rag_pg.answer.veto import find_exchanged, find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words
 
+MOST_PAIRS = 4  # of words of a statement and of its sources that are compared in meaning
+
 Verdict = bool | None  # None: it cannot be told
 
 
@@ -122,18 +124,13 @@ def _has_substitute(
     """
     texts = [source.text for source in sources if not source.by_tool]
     exchanged = find_exchanged(claim, texts, question)
-    pairs = [pair for found in exchanged for pair in found]
-    if (
-        embedder is None
-        or not all(exchanged)
-        or not pairs
-        or not is_english(" ".join([claim, *texts]))
-    ):
+    pairs = [*dict.fromkeys(pair for found in exchanged for pair in found)][:MOST_PAIRS]
+    if embedder is None or not pairs or not all(exchanged) or not is_english(claim):
         return False
     opened = embedder()
-    unlike = are_unlike(pairs, [claim, *texts], opened) if opened else [False] * len(pairs)
+    unlike = are_unlike(pairs, opened) if opened else [False] * len(pairs)
     told = dict(zip(pairs, unlike, strict=True))
-    return all(any(told[pair] for pair in found) for found in exchanged)
+    return all(any(told.get(pair) for pair in found) for found in exchanged)
 
 
 def _of_clause(

@@ -17,6 +17,7 @@ _SHARE = 1 / 4  # of the clause's words, from which on they are what it says
 _OF_WHOLE, _SHARE_OF_WHOLE = 2.5, 1 / 3  # the same of a whole claim
 _MANY = 3  # words of a clause that nothing has, unless it has no others
 _FREQUENT = 500  # words of a language that say nothing new
+_SOME = 40  # words that stand for any
 _PART = 4  # letters of a word that is a part of a compound
 _STEM = 4  # letters of a common word with an ending
 _LANGUAGE = 1 / 4  # of a claim's words that are common, where its language is known
@@ -74,6 +75,11 @@ def is_common(word: str) -> bool:
     return _strangeness(word) < 1
 
 
+def is_frequent(word: str) -> bool:
+    """Whether a word or a form of it is among those of a language that say nothing new."""
+    return _strangeness(word) == 0
+
+
 @lru_cache(4096)
 def _strangeness(word: str) -> float:
     ranks = [
@@ -93,6 +99,13 @@ def is_english(text: str) -> bool:
     """Whether more words of a text are common ones of English than of another language."""
     english, *others = (sum(word in line for word in words(text)) for line in _lines())
     return english > max(others)
+
+
+@cache
+def ordinary_words() -> Sequence[str]:
+    """Some words of English that are common, and not the most frequent ones."""
+    told = [word for word in _lines()[0] if not is_function_word(word)]
+    return told[_FREQUENT :: len(told) // _SOME]
 
 
 @cache

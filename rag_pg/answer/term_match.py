@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rag_pg.answer.figures import MONTHS
 from rag_pg.answer.head import find_names
 from rag_pg.answer.question_kind import says_kind
+from rag_pg.answer.strange import ordinary_words
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
@@ -27,8 +28,7 @@ UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its langu
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
 BEGINS = 0.5  # from the middle between their mean and text about something else
 RANGE = 6.0
-SCALE = 64  # words of a text, by which it is told how near words are that have nothing in common
-SPREADS = 1.0  # above their mean
+SPREADS = 1.0  # above the mean, from which on words have something in common
 MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 LEAST_PART = 5  # letters of a part of a compound
@@ -67,6 +67,9 @@ BACKGROUND = (
     ("तट की ओर जाने वाली ट्रेन साढ़े नौ बजे छूटती है।", "उसने दरवाज़ा हल्के हरे रंग से रंगा।"),
 )
 _seen: dict[str, Vectors] = {}  # by the embedder's fingerprint
+SAME = (("begin", "start"), ("doctor", "physician"), ("movie", "film"), ("error", "mistake"))
+_knowing: dict[str, bool] = {}
+_ordinary: dict[str, Vectors] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -331,30 +334,44 @@ def compare_meaning(
     )
 
 
-def are_unlike(
-    pairs: Sequence[tuple[str, str]], texts: Sequence[str], embedder: Embedder
-) -> list[bool]:
-    """Return of pairs of words whether they are no nearer to each other than words of some texts
-    are to them: within one spread of their mean. Without a provider's answer none is told so.
+def are_unlike(exchanged: Sequence[tuple[str, str, str]], embedder: Embedder) -> list[bool]:
+    """Return whether two words of English that stand in the same place have nothing in common:
+    alone and there they are no nearer to each other than any words are, within one spread.
+
+    Without a provider's answer, and in a space that knows no words, none is told so.
+
+    Args:
+        exchanged: of each pair the words, and what stands around them, with {} in their place.
     """
-    mine = [*dict.fromkeys(word for pair in pairs for word in pair)]
-    told = dict.fromkeys(word for text in texts for word in content_words(text))
-    scale = [w for w in told if not (w.isdigit() or is_function_word(w) or is_among(w, mine))]
-    scale = scale[:SCALE]
-    if len(scale) < 2:
-        return [False] * len(pairs)
     try:
         with half_of_the_time():
-            vectors = embed_documents(embedder, [*mine, *scale])
+            return [
+                _knows_words(embedder)
+                and not any(_are_near(one, other, place, embedder) for place in ("{}", around))
+                for one, other, around in exchanged
+            ]
     except (ProviderError, ModelUnavailable):
-        return [False] * len(pairs)
-    of = dict(zip(mine, vectors, strict=False))
-    own = vectors[len(mine) :]
-    found = []
-    for one, other in pairs:
-        near = own @ np.array([of[one], of[other]]).T
-        found.append(bool(of[one] @ of[other] < near.mean() + SPREADS * near.std()))
-    return found
+        return [False] * len(exchanged)
+
+
+def _are_near(one: str, other: str, place: str, embedder: Embedder) -> bool:
+    """Whether two words are nearer to each other in a place than most words are to the second."""
+    texts = [place.format(word) for word in (one, other, *ordinary_words())]
+    if place != "{}":
+        vectors = embed_documents(embedder, texts)
+    else:
+        if embedder.fingerprint not in _ordinary:
+            _ordinary[embedder.fingerprint] = embed_documents(embedder, texts[2:])
+        vectors = np.vstack([embed_documents(embedder, texts[:2]), _ordinary[embedder.fingerprint]])
+    near = vectors[2:] @ vectors[1]
+    return bool(vectors[0] @ vectors[1] > near.mean() + SPREADS * near.std())
+
+
+def _knows_words(embedder: Embedder) -> bool:
+    """Whether a space has words near to each other that mean the same in English."""
+    if embedder.fingerprint not in _knowing:
+        _knowing[embedder.fingerprint] = all(_are_near(*pair, "{}", embedder) for pair in SAME)
+    return _knowing[embedder.fingerprint]
 
 
 def _by_language(background: Vectors, *texts: Vectors) -> Vectors:

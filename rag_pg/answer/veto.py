@@ -121,7 +121,7 @@ def find_veto(
 
 def find_exchanged(
     claim: str, sources: Sequence[str], question: str
-) -> list[list[tuple[str, str]]]:
+) -> list[list[tuple[str, str, str]]]:
     """What a claim has in the place of other words, in each of the sentences that it copies."""
     copied = _nearest(claim, sources, alone=True) if len(claim) <= 2 * LONGEST else ()
     found = (exchanged_words(claim, *one, question) for one in copied)
