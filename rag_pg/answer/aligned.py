@@ -4,7 +4,7 @@ something else, and excludes it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -77,6 +77,7 @@ class _Word:
         return not is_function_word(self.text)
 
 
+Unlike = Callable[[str, str, str], bool | None]
 _Change = tuple[int, int, int, int]  # mine[a:b] stands where there[c:d] does
 
 
@@ -93,6 +94,19 @@ class _Copy:
         common word at its beginning, or at its end."""
         back = change[1] == len(self.mine) or (change[0] < 2 and not self.new)
         return [*(w.text for w in self.there), *(self.spoken if back else ())]
+
+    def pair(self, change: _Change) -> tuple[str, str, str] | None:
+        """One word in the place of another one, and what stands around them; None where it is more,
+        or they say by themselves which of the two is meant."""
+        a, b, c, d = change
+        sides = self.mine[a:b], self.there[c:d]
+        one, other = ([w for w in side if w.text not in _ARTICLES] for side in sides)
+        if len(one) != 1 or len(other) != 1 or is_frequent(other[0].text):
+            return None
+        if any(w.is_name or is_number(w.text) or _is_no_thing(w.text) for w in (*one, *other)):
+            return None
+        around = [*self.mine[max(0, a - _BESIDE) : a], None, *self.mine[b : b + _BESIDE]]
+        return one[0].text, other[0].text, " ".join(w.text if w else "{}" for w in around)
 
 
 @lru_cache(256)
@@ -120,56 +134,42 @@ def _copy(claim: str, sentence: str, before: str) -> _Copy | None:
 
 
 def is_altered(
-    claim: str, sentence: str, before: str, known: Collection[str], question: str
+    claim: str,
+    sentence: str,
+    before: str,
+    known: Collection[str],
+    question: str,
+    unlike: Unlike | None,
 ) -> bool | None:
     """Whether a claim is a copy of a sentence, but for what excludes what stands in its place
     there: another relation, another name or thing that the sources speak of too; None: it is no
-    copy."""
+    copy.
+
+    Args:
+        unlike: whether two words in a place have nothing in common; None: that cannot be told.
+    """
     copy = _copy(claim, sentence, before)
     if copy is None:
         return None
     mine, there = copy.mine, copy.there
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
     is_german = not _GERMAN.isdisjoint(word.text for word in there)
-    return any(
-        (not is_turned and _excludes(mine, there, change))  # twice is the same again
-        or (not is_german and _is_other_name(mine, there, change, known))
-        or _is_other_thing(
-            mine,
-            there,
-            change,
-            [*words(question), *copy.around(change)],
-            known,
-            is_only=len(copy.changes) == 1,
-        )
-        for change in copy.changes
-    )
-
-
-def exchanged_words(
-    claim: str, sentence: str, before: str, question: str
-) -> list[tuple[str, str, str]] | None:
-    """The words of a claim that stand in the place of another one in the sentence that it copies,
-    with that and with what stands around it ("the {} of the"); None: it is no copy."""
-    copy = _copy(claim, sentence, before)
-    if copy is None:
-        return None
-    found: list[tuple[str, str, str]] = []
+    asked = words(question)
     for change in copy.changes:
-        a, b, c, d = change
-        sides = copy.mine[a:b], copy.there[c:d]
-        parts = [[w for w in side if w.text not in _ARTICLES] for side in sides]
-        pair = [word for part in parts for word in part]
-        if (
-            [*map(len, parts)] == [1, 1]
-            and not any(w.is_name or is_number(w.text) or _is_no_thing(w.text) for w in pair)
-            and not is_frequent(pair[1].text)
-            and not is_known(pair[0].text, [*words(question), *copy.around(change)])
+        if not is_turned and _excludes(mine, there, change):  # twice is the same again
+            return True
+        if not is_german and _is_other_name(mine, there, change, known):
+            return True
+        around = [*asked, *copy.around(change)]
+        is_else, pair = None, copy.pair(change) if unlike else None
+        if unlike and pair and not is_known(pair[0], around):
+            is_else = unlike(*pair)
+        if is_else or (
+            not (pair and is_else is False and not is_known(pair[0], known))
+            and _is_other_thing(mine, there, change, around, known, is_only=len(copy.changes) == 1)
         ):
-            around = [*copy.mine[max(0, a - _BESIDE) : a], None, *copy.mine[b : b + _BESIDE]]
-            place = " ".join(word.text if word else "{}" for word in around)
-            found.append((pair[0].text, pair[1].text, place))
-    return found
+            return True
+    return False
 
 
 def _align(mine: Sequence[_Word], there: Sequence[_Word]) -> tuple[list[_Change], tuple[int, int]]:

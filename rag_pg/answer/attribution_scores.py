@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
 from rag_pg.answer.strange import is_english, strange_words
 from rag_pg.answer.term_match import are_unlike
-from rag_pg.answer.veto import find_exchanged, find_veto, is_about_else
+from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words
 
-MOST_PAIRS = 4  # of words of a statement and of its sources that are compared in meaning
+MOST_PAIRS = 4  # of words of a statement and its sources that are compared in meaning
 
 Verdict = bool | None  # None: it cannot be told
 
@@ -63,11 +64,14 @@ def find_verdicts(
     together = _any([*alone.values()])
     if together is False and len(sources) > 1:  # each source says a part
         together = _together(statement.claim, sources, embedder)
-    if together is not False and (
-        is_refuted(
-            statement.claim, sources, question, known, together, is_cited=each or statement.leads_in
-        )
-        or _has_substitute(statement.claim, sources, question, embedder)
+    if together is not False and is_refuted(
+        statement.claim,
+        sources,
+        question,
+        known,
+        together,
+        is_cited=each or statement.leads_in,
+        embedder=embedder,
     ):
         return Verdicts(
             is_supported=False,
@@ -100,37 +104,27 @@ def is_refuted(
     verdict: Verdict,
     *,
     is_cited: bool = True,
+    embedder: Callable[[], Embedder | None] | None = None,
 ) -> bool:
     """Whether something of a claim is in no source, or it is about something else by its words
-    where nothing else tells."""
+    where nothing else tells. embedder: is opened for an English word in another's place."""
     texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
     results = [source.text for source in sources if source.by_tool]
     words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
-    if find_veto(claim, texts, question, words_known, results):
+    left = iter(range(MOST_PAIRS))
+    unlike = partial(_are_unlike, embedder, left) if embedder and is_english(claim) else None
+    if find_veto(claim, texts, question, words_known, results, unlike):
         return True
     if not is_cited and strange_words(claim, words_known):
         return True
     return verdict is None and is_about_else(claim, texts, words_known, is_cited=is_cited)
 
 
-def _has_substitute(
-    claim: str,
-    sources: Sequence[Cited],
-    question: str,
-    embedder: Callable[[], Embedder | None] | None,
-) -> bool:
-    """Whether each sentence that a claim copies has a word in the place of one of the claim's that
-    has nothing in common with it. Of English words alone: of others the embedders tell too little.
-    """
-    texts = [source.text for source in sources if not source.by_tool]
-    exchanged = find_exchanged(claim, texts, question)
-    pairs = [*dict.fromkeys(pair for found in exchanged for pair in found)][:MOST_PAIRS]
-    if embedder is None or not pairs or not all(exchanged) or not is_english(claim):
-        return False
-    opened = embedder()
-    unlike = are_unlike(pairs, opened) if opened else [False] * len(pairs)
-    told = dict(zip(pairs, unlike, strict=True))
-    return all(any(told.get(pair) for pair in found) for found in exchanged)
+def _are_unlike(
+    embedder: Callable[[], Embedder | None], left: Iterator[int], one: str, other: str, place: str
+) -> bool | None:
+    opened = None if next(left, None) is None else embedder()
+    return are_unlike(one, other, place, opened) if opened else None
 
 
 def _of_clause(

@@ -334,24 +334,19 @@ def compare_meaning(
     )
 
 
-def are_unlike(exchanged: Sequence[tuple[str, str, str]], embedder: Embedder) -> list[bool]:
-    """Return whether two words of English that stand in the same place have nothing in common:
-    alone and there they are no nearer to each other than any words are, within one spread.
+def are_unlike(one: str, other: str, place: str, embedder: Embedder) -> bool | None:
+    """Return whether two words of English that stand in a place ("the {} of") have nothing in
+    common: alone and there they are no nearer to each other than any words are, within one spread.
 
-    Without a provider's answer, and in a space that knows no words, none is told so.
-
-    Args:
-        exchanged: of each pair the words, and what stands around them, with {} in their place.
+    None: it cannot be told, without a provider's answer, and in a space that knows no words.
     """
     try:
         with half_of_the_time():
-            return [
-                _knows_words(embedder)
-                and not any(_are_near(one, other, place, embedder) for place in ("{}", around))
-                for one, other, around in exchanged
-            ]
+            if not _knows_words(embedder):
+                return None
+            return not any(_are_near(one, other, where, embedder) for where in ("{}", place))
     except (ProviderError, ModelUnavailable):
-        return [False] * len(exchanged)
+        return None
 
 
 def _are_near(one: str, other: str, place: str, embedder: Embedder) -> bool:

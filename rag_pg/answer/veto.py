@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from rag_pg.answer.aligned import exchanged_words, is_altered
+from rag_pg.answer.aligned import Unlike, is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
 from rag_pg.answer.exchanged import is_exchanged, widens
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
@@ -63,6 +63,7 @@ def find_veto(
     question: str,
     known: Collection[str],
     results: Sequence[str] = (),
+    unlike: Unlike | None = None,
 ) -> str:
     """Return why no source says a claim; "" where that cannot be told.
 
@@ -71,13 +72,14 @@ def find_veto(
 
     Args:
         known: words of the question and of all that the model was shown. results: of tools.
+        unlike: see `is_altered`.
     """
     claim = " ".join(claim.split())
     if (
         len(claim) > 2 * LONGEST
     ):  # in parts: the time of comparing grows faster than what is compared
         parts = (part.text for part in split_sentences(claim))
-        found = (find_veto(part, sources, question, known, results) for part in parts)
+        found = (find_veto(part, sources, question, known, results, unlike) for part in parts)
         return next(filter(None, found), "")
     asked = [question] if is_negated(claim) else []
     if figures := foreign_measures(
@@ -107,7 +109,7 @@ def find_veto(
     )
     if not is_else:
         copied = _nearest(claim, sources, alone=True)
-        altered = {is_altered(claim, *one, known, question) for one in copied}
+        altered = {is_altered(claim, *one, known, question, unlike) for one in copied}
         is_else = True in altered and False not in altered
     if not results:
         is_else = is_else or any(
@@ -117,15 +119,6 @@ def find_veto(
         is_else = is_else or is_reckoned_wrongly(claim, _about(claim, sources))
         is_else = is_else or any(_has_figure_of_another(c, sources) for c in CLAUSE.split(claim))
     return "the source says it of something else" if is_else else ""
-
-
-def find_exchanged(
-    claim: str, sources: Sequence[str], question: str
-) -> list[list[tuple[str, str, str]]]:
-    """What a claim has in the place of other words, in each of the sentences that it copies."""
-    copied = _nearest(claim, sources, alone=True) if len(claim) <= 2 * LONGEST else ()
-    found = (exchanged_words(claim, *one, question) for one in copied)
-    return [pairs for pairs in found if pairs is not None]
 
 
 def is_about_else(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,6 +13,9 @@ from fakes import HashEmbedder
 from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts
 from rag_pg.answer.edit import without_marks, without_support
 from rag_pg.answer.statements import Statement, read_statements
+from rag_pg.answer.term_match import are_unlike
+from rag_pg.errors import ProviderError
+from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.text import content_words, is_function_word
 from rag_pg.types import Vectors
 
@@ -177,3 +182,45 @@ def test_what_stands_around_a_dropped_statement_stays_as_it_is() -> None:
     assert edit(text, {}, "drop", 1, 2, 4, 5, 7) == (
         "A is so [1].\n\n```\nx = [1]    # a\n\n\n\n5.\n```\n\n- D is so [1]\n\nG is so."
     )
+
+
+@pytest.fixture(scope="module")
+def minilm(home: Path) -> MiniLM:
+    return MiniLM(cache_dir=home)
+
+
+@pytest.mark.parametrize(
+    ("word", "same", "other"),
+    [
+        ("attorney", "lawyer", "orchard"),
+        ("fortress", "castle", "sandwich"),
+        ("purchased", "bought", "painted"),
+        ("wealthy", "rich", "northern"),
+        ("meadow", "pasture", "barrel"),
+    ],
+)
+def test_a_word_in_the_place_of_one_that_means_the_same_is_no_lie(
+    word: str, same: str, other: str, minilm: MiniLM
+) -> None:
+    source = (
+        "The wealthy attorney purchased the old fortress above the meadow in the spring. "
+        "Since then its gates have been shut."
+    )
+    told = [
+        find_verdicts(
+            *read_statements(f"{source.partition('.')[0].replace(word, said)} [1]."),
+            [Cited(number=1, text=source)],
+            lambda: minilm,
+        ).is_supported
+        for said in (word, same, other)
+    ]
+    assert told == [True, True, False]
+
+
+def test_a_space_that_knows_no_words_tells_nothing_of_two() -> None:
+    class Down(HashEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            raise ProviderError("it is down")
+
+    for embedder in (HashEmbedder("hash:4096"), Down("hash:64")):
+        assert are_unlike("lawyer", "baker", "the {} bought", embedder) is None
