@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rag_pg.answer.aligned import Unlike, is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
@@ -109,8 +109,9 @@ def find_veto(
     )
     if not is_else:
         copied = _nearest(claim, sources, alone=True)
-        altered = {is_altered(claim, *one, known, question, unlike) for one in copied}
-        is_else = True in altered and False not in altered
+        told = (is_altered(claim, *one, known, question, unlike) for one in copied)
+        altered = [*takewhile(lambda one: one is not False, told)]
+        is_else = len(altered) == len(copied) and True in altered
     if not results:
         is_else = is_else or any(
             is_of_another_row(claim, one) or is_not_the_most(claim, one)

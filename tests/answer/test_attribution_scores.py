@@ -206,14 +206,11 @@ def test_a_word_in_the_place_of_one_that_means_the_same_is_no_lie(
         "The wealthy attorney purchased the old fortress above the meadow in the spring. "
         "Since then its gates have been shut."
     )
-    told = [
-        find_verdicts(
-            *read_statements(f"{source.partition('.')[0].replace(word, said)} [1]."),
-            [Cited(number=1, text=source)],
-            lambda: minilm,
-        ).is_supported
-        for said in (word, same, other)
-    ]
+    told = []
+    for said in (word, same, other):
+        (statement,) = read_statements(f"{source.partition('.')[0].replace(word, said)} [1].")
+        here = [Cited(number=1, text=source)]
+        told.append(find_verdicts(statement, here, lambda: minilm).is_supported)
     assert told == [True, True, False]
 
 
