@@ -45,6 +45,9 @@ _MEMBER = re.compile(  # a second thing that it is said of
     r"\s)?(?P<part>[^\W\d_]{4,})(?=\s\w)",
     re.IGNORECASE,
 )
+_LISTED = re.compile(  # the members of a list before its last one: tools, old books and games
+    r"([^\W\d_]+),\s((?:[\w'’-]+\s){0,2}[\w'’-]+),?\s(?:and|or|und|oder|et|ou|y|o)\s", re.IGNORECASE
+)
 _ONLY = re.compile(
     r"\b(?:only|solely|exclusively|nur|ausschließlich|seulement|uniquement|solo|sólo)\s+(\w+)",
     re.IGNORECASE,
@@ -87,7 +90,7 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
 
 
 def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
-    """Whether a claim has a reason, an exception, a condition or a last member of a list of whose
+    """Whether a claim has a reason, an exception, a condition or a member of a list of whose
     words its sources have hardly any, while they have the rest of it."""
     own = {word for text in (question, *sources) for word in words(text)}
     known = {word: is_known(word, own) for word in _new(claim)}
@@ -102,13 +105,19 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
         rest_told = told - sum(known[word] for word in inside)
         if 3 * shared <= len(part) > 0 and rest_told >= max(2, rest * _REST):
             return True
-    return any(
-        not any(known.get(word, False) for word in part)
-        and told >= max(2, (len(known) - len(part)) * _REST)
+    parts = [_new(member) for match in _LISTED.finditer(claim) for member in match.groups()]
+    parts += (
+        part
         for pattern, least in ((_TAIL, 2), (_MEMBER, 1))
         for match in pattern.finditer(claim)
         if len(part := [w for w in _new(match["part"]) if not is_unit(w)]) >= least
         and not all(map(is_common, part))
+    )
+    return any(
+        part
+        and not any(known.get(word, False) for word in part)
+        and told >= max(2, (len(known) - len(part)) * _REST)
+        for part in parts
     )
 
 
