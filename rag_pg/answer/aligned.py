@@ -12,7 +12,7 @@ from functools import lru_cache
 from rag_pg.answer.figures import MONTHS, SPELLED_OUT, is_number
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.opposites import find_opposite
-from rag_pg.answer.order import MOST_WORDS
+from rag_pg.answer.order import GERMAN, MOST_WORDS
 from rag_pg.answer.strange import is_common, is_frequent, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import common_start, is_among, is_function_word, same_word, words
@@ -26,7 +26,6 @@ _HEAD = 5  # letters at the end of two compounds of one head
 _TOKEN = re.compile(r"\w+(?:['’.-]\w+)*")
 _CAPITAL = re.compile(r"\s[A-ZÄÖÜÉ]\w")
 _ARTICLES = frozenset(words("the a an der die das den dem le la les l un une el los las your su"))
-_GERMAN = frozenset(words("der die das den dem ein einen einem und ist im nicht"))
 _WHY = frozenset(words("because weil wegen parce que porque"))
 _BEFORE = _WHY | frozenset(
     words(
@@ -153,7 +152,7 @@ def is_altered(
         return None
     mine, there = copy.mine, copy.there
     is_turned = is_negated(claim) != is_negated(sentence) or find_opposite(claim, sentence)
-    is_german = not _GERMAN.isdisjoint(word.text for word in there)
+    is_german = not GERMAN.isdisjoint(word.text for word in there)
     asked = words(question)
     for change in copy.changes:
         if not is_turned and _excludes(mine, there, change):  # twice is the same again

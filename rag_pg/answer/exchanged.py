@@ -72,17 +72,26 @@ _VERBS = {  # what stands before a verb, by what it says of it
         r"\s+(?:that\s+|to\s+|an?\s+|zu\s+|eine?n?\s+|de\s+|une?\s+)*",
         "is": r"(?:is|are|ist|sind|est|sont|está|están)\s+(?:\w+ly\s+)?",
         "might": r"(?:may|might|could)\s+(?:be\s+)(?:\w+ly\s+)?",
+        "free": r"(?:needs? not|needn['’]t|(?:do|does)(?: not|n['’]t) (?:have|need) to"
+        r"|(?:muss|müssen|brauch\w*) nicht|no (?:tiene|tienen|hay) que)\s+(?:be\s+)?",
+        "only": r"(?:only|nur|seulement|uniquement|sólo|solo)\s+",
         "done": r"(?:was|were|has|have|had|wurden?|hat|haben)\s+"
         r"(?:been\s+|already\s+|bereits\s+)*",
     }.items()
 }
+_VERBS["past"] = re.compile(  # a verb that has an object or a circumstance behind it
+    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bthe )(?<!\ban )(?<!\ba )\b(\w+ed)"
+    r"(?=\s+(?:the|an?|its?|in|on|at|by|from|to|for|last)\b|[\s.!]*$)"
+)
 # A claim says the first of a verb of which its sentence says the second, and none of the third.
 # Last: in how many of the two, the claim first, no word may limit it (_ONLY).
 _MODALS = (
-    ("done", "will", ("done",), 0),
-    ("always", "may", ("must", "always"), 1),
-    ("must", "may", ("must", "always"), 2),
-    ("must", "should", ("must", "always"), 2),
+    ("done", ("will",), ("done",), 0),
+    ("past", ("will",), ("past",), 0),
+    ("is", ("might",), ("is",), 0),
+    ("free", ("must", "only"), ("free",), 0),
+    ("always", ("may",), ("must", "always"), 1),
+    ("must", ("may", "should"), ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
 _PERHAPS = re.compile(
@@ -97,16 +106,6 @@ _SURE = re.compile(
     r"|certainement|sûrement|prouv\w*|confirm\w*|garanti\w*)\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(  # a verb that has an object or a circumstance behind it
-    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bthe )(?<!\ban )(?<!\ba )\b(\w+ed)"
-    r"(?=\s+(?:the|an?|its?|in|on|at|by|from|to|for|last)\b|[\s.!]*$)"
-)
-_NEED_NOT = re.compile(
-    r"\b(?:need(?:s)? not|needn['’]t|(?:do|does)(?: not|n['’]t) (?:have|need) to|(?:muss|müssen"
-    r"|brauch\w*) nicht|no (?:tiene|tienen|hay) que)\b",
-    re.IGNORECASE,
-)
-_NO_OTHER = re.compile(r"\b(?:only|nur|seulement|uniquement|sólo|solo)\b", re.IGNORECASE)
 _CLAUSE = re.compile(
     r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?|\s+(?:and|"
     r"but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras)\s+",
@@ -149,7 +148,6 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
         or _says_otherwise(claim, sentence)
-        or _is_surer(claim, sentence)
         or _frees(claim, sentence)
         or _orders_otherwise(claim, sentence)
         or _mixes_parallels(claim, sentence)
@@ -270,11 +268,16 @@ def _within(text: str) -> set[tuple[int, int]]:
 
 
 def _says_otherwise(claim: str, sentence: str) -> bool:
-    """Must for may, was for will, of the same verb."""
+    """Must for may, was for will, is for may be, need not for only, of the same verb; certainly."""
+    is_rough = bool(_PERHAPS.search(claim))
+    if _SURE.search(claim) and not _SURE.search(sentence) and _PERHAPS.search(sentence):
+        return not is_rough
     for stated, told, same, limited in _MODALS:
-        if any(_ONLY.search(text) for text in (claim, sentence)[:limited]):
+        if any(_ONLY.search(text) for text in (claim, sentence)[:limited]) or (
+            is_rough if stated in ("is", "past") else stated == "free" and is_negated(sentence)
+        ):
             continue
-        others, own = _verbs(sentence, told), _verbs(sentence, *same)
+        others, own = _verbs(sentence, *told), _verbs(sentence, *same)
         verbs = _verbs(claim, stated)
         if any(is_among(verb, others) and not is_among(verb, own) for verb in verbs):
             return True
@@ -285,30 +288,8 @@ def _verbs(text: str, *kinds: str) -> list[str]:
     return words(" ".join(verb for kind in kinds for verb in _VERBS[kind].findall(text)))
 
 
-def _is_surer(claim: str, sentence: str) -> bool:
-    """Is for may be, or certainly; opened for is expected to open."""
-    if _PERHAPS.search(claim):
-        return False
-    if _SURE.search(claim) and not _SURE.search(sentence) and _PERHAPS.search(sentence):
-        return True
-    planned, told = _verbs(sentence, "will"), words(sentence)
-    if not _VERBS["will"].search(claim) and any(
-        same_word(verb, done[1]) and sum(same_word(verb, word) for word in told) == 1
-        for done in _PAST.finditer(claim.lower())
-        for verb in planned
-    ):
-        return True
-    others, own = _verbs(sentence, "might"), _verbs(sentence, "is")
-    return any(is_among(v, others) and not is_among(v, own) for v in _verbs(claim, "is"))
-
-
 def _frees(claim: str, sentence: str) -> bool:
-    """Not compulsory for must, need not for only."""
-    need = _NEED_NOT.search(claim)
-    behind = [w for w in words(claim[need.end() :]) if not is_function_word(w)] if need else []
-    asks = _VERBS["must"].search(sentence) or _NO_OTHER.search(sentence)
-    if behind and asks and is_among(behind[0], words(sentence)):
-        return not (is_negated(sentence) or _NEED_NOT.search(sentence))
+    """Optional for must."""
     free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
     must, may = (_VERBS[kind].search(sentence) for kind in ("must", "may"))
     return bool(free and must and not may) and not is_negated(sentence)

@@ -30,7 +30,7 @@ _PASSIVE = re.compile(
     r"(?i)\b(?:be|been|being|is|are|was|were)\s+(?:\w+ly\s+)?(\w+(?:ed|en|[dt]))\b"
     r"[^,;:]{0,99}?\sby\s(?:the\s|an?\s)?(\w+)"
 )
-_CASES = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
+GERMAN = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
 _MUTUAL = frozenset(
@@ -71,7 +71,7 @@ def swaps(claim: str, sentence: str) -> bool:
     mine, there = _read(claim), _read(sentence)
     if len(mine) * len(there) > MOST_WORDS**2:
         return False
-    is_german = not _CASES.isdisjoint(w.text for w in there)
+    is_german = not GERMAN.isdisjoint(w.text for w in there)
     for start in range(1, len(mine)):
         for begin in range(1, len(there)):
             size = common_start(mine[start:], there[begin:], _Word.is_same)
