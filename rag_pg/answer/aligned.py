@@ -20,6 +20,7 @@ from rag_pg.text import common_start, is_among, is_function_word, same_word, wor
 _NEAR = 0.65  # of a claim's words that say something, which the sentence has in their order
 _SAME = 4  # words that a copy shares with its sentence, with those that say nothing
 _MOST = 2  # words of a thing in another's place
+_NAME = 4  # words of a name
 _RELATION = 4  # words of a relation
 _BESIDE = 2  # words on each side of one, in which it is compared
 _HEAD = 5  # letters at the end of two compounds of one head
@@ -221,27 +222,20 @@ def _groups(part: Sequence[str], *, is_time: bool) -> set[tuple[int, int]]:
 def _is_other_name(
     mine: Sequence[_Word], there: Sequence[_Word], change: _Change, known: Collection[str]
 ) -> bool:
-    """One name for another, whole ones, that the sources know too."""
+    """One name for another, whole ones and not its initials, that the sources know too."""
     a, b, c, d = change
-    one, other = mine[a:b], there[c:d]
+    parts = mine[a:b], there[c:d]
     around = [*mine[a - 1 : a], *mine[b : b + 1], *there[c - 1 : c], *there[d : d + 1]]
-    if any(w.is_name for w in around) or not (0 < len(one) <= 3 and 0 < len(other) <= 4):
-        return False
-    first, second = ([w.text for w in part if w.text not in _ARTICLES] for part in (one, other))
-    if not (first and second) or not all(w.is_name or w.text in _ARTICLES for w in (*one, *other)):
-        return False
-    return _differ(first, second, [w.text for w in there], known)
-
-
-def _differ(
-    one: Sequence[str], other: Sequence[str], own: Sequence[str], known: Collection[str]
-) -> bool:
-    """Whether words are others that the sources know, and not the initials of them."""
-    initials = ["".join(word[0] for word in part) for part in (one, other)]
+    one, other = ([w.text for w in part if w.text not in _ARTICLES] for part in parts)
+    own = [w.text for w in there]
     return (
-        all(is_known(word, known) and not is_known(word, own) for word in one)
-        and initials[0] not in other
-        and initials[1] not in one
+        0 < len(one) <= _NAME
+        and 0 < len(other) <= _NAME
+        and all(w.is_name or w.text in _ARTICLES for part in parts for w in part)
+        and not any(w.is_name for w in around)
+        and all(is_known(word, known) and not is_known(word, own) for word in one)
+        and "".join(word[0] for word in one) not in other
+        and "".join(word[0] for word in other) not in one
     )
 
 
