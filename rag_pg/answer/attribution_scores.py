@@ -123,8 +123,7 @@ def is_refuted(
 def _are_unlike(
     embedder: Callable[[], Embedder | None], left: Iterator[int], one: str, other: str, place: str
 ) -> bool | None:
-    opened = None if next(left, None) is None else embedder()
-    return are_unlike(one, other, place, opened) if opened else None
+    return None if next(left, None) is None else are_unlike(one, other, place, embedder)
 
 
 def _of_clause(

@@ -334,17 +334,20 @@ def compare_meaning(
     )
 
 
-def are_unlike(one: str, other: str, place: str, embedder: Embedder) -> bool | None:
+def are_unlike(
+    one: str, other: str, place: str, embedder: Callable[[], Embedder | None]
+) -> bool | None:
     """Return whether two words of English that stand in a place ("the {} of") have nothing in
     common: alone and there they are no nearer to each other than any words are, within one spread.
 
-    None: it cannot be told, without a provider's answer, and in a space that knows no words.
+    None: it cannot be told, without an embedder that answers, and in a space that knows no words.
     """
     try:
         with half_of_the_time():
-            if not _knows_words(embedder):
+            opened = embedder()
+            if opened is None or not _knows_words(opened):
                 return None
-            return not any(_are_near(one, other, where, embedder) for where in ("{}", place))
+            return not any(_are_near(one, other, where, opened) for where in ("{}", place))
     except (ProviderError, ModelUnavailable):
         return None
 

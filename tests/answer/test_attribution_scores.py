@@ -14,7 +14,7 @@ from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts
 from rag_pg.answer.edit import without_marks, without_support
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.term_match import are_unlike
-from rag_pg.errors import ProviderError
+from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.text import content_words, is_function_word
 from rag_pg.types import Vectors
@@ -219,5 +219,8 @@ def test_a_space_that_knows_no_words_tells_nothing_of_two() -> None:
         def embed_documents(self, texts: Sequence[str]) -> Vectors:
             raise ProviderError("it is down")
 
-    for embedder in (HashEmbedder("hash:4096"), Down("hash:64")):
+    def gone() -> HashEmbedder:
+        raise ModelUnavailable("it cannot be opened")
+
+    for embedder in (lambda: HashEmbedder("hash:4096"), lambda: Down("hash:64"), gone):
         assert are_unlike("lawyer", "baker", "the {} bought", embedder) is None
