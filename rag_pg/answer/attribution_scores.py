@@ -121,9 +121,9 @@ def is_refuted(
 
 
 def _are_unlike(
-    embedder: Callable[[], Embedder | None], left: Iterator[int], one: str, other: str, place: str
+    embedder: Callable[[], Embedder | None], left: Iterator[int], one: str, other: str, text: str
 ) -> bool | None:
-    return None if next(left, None) is None else are_unlike(one, other, place, embedder)
+    return None if next(left, None) is None else are_unlike(one, other, text, embedder)
 
 
 def _of_clause(

@@ -335,9 +335,9 @@ def compare_meaning(
 
 
 def are_unlike(
-    one: str, other: str, place: str, embedder: Callable[[], Embedder | None]
+    one: str, other: str, text: str, embedder: Callable[[], Embedder | None]
 ) -> bool | None:
-    """Return whether two words of English that stand in a place ("the {} of") have nothing in
+    """Return whether two words of English that stand in a text ("the {} of") have nothing in
     common: alone and there they are no nearer to each other than any words are, within one spread.
 
     None: it cannot be told, without an embedder that answers, and in a space that knows no words.
@@ -347,15 +347,15 @@ def are_unlike(
             opened = embedder()
             if opened is None or not _knows_words(opened):
                 return None
-            return not any(_are_near(one, other, where, opened) for where in ("{}", place))
+            return not any(_are_near(one, other, where, opened) for where in ("{}", text))
     except (ProviderError, ModelUnavailable):
         return None
 
 
-def _are_near(one: str, other: str, place: str, embedder: Embedder) -> bool:
-    """Whether two words are nearer to each other in a place than most words are to the second."""
-    texts = [place.format(word) for word in (one, other, *ordinary_words())]
-    if place != "{}":
+def _are_near(one: str, other: str, text: str, embedder: Embedder) -> bool:
+    """Whether two words are nearer to each other in a text than most words are to the second."""
+    texts = [text.format(word) for word in (one, other, *ordinary_words())]
+    if text != "{}":
         vectors = embed_documents(embedder, texts)
     else:
         if embedder.fingerprint not in _ordinary:
