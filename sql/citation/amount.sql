@@ -325,4 +325,5 @@ COMMENT ON FUNCTION rag._parts_amount IS
 $$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
 magnitude or the currency behind it, or from the currency or the capitals before it (RFC 2119), a
 magnitude from the currency behind it, a ratio (5 : 3), an ordinal from what it counts (2. Mai,
-19. Jahrhundert), a day from its month, or a month or a day from the year behind it (May 15, 2027).$$;
+19. Jahrhundert), a day from its month, or a month or a day from the year behind it (May 15,
+2027).$$;
