@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
@@ -15,7 +17,9 @@ from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words
 
-MOST_PAIRS = 4  # of words of a statement and its sources that are compared in meaning
+# Pairs of a word and that in whose place it stands, which are compared in meaning:
+MOST_PAIRS = 4  # of a statement
+MOST_OF_ANSWER = 16
 
 Verdict = bool | None  # None: it cannot be told
 
@@ -47,6 +51,7 @@ def find_verdicts(
     embedder: Callable[[], Embedder | None] | None,
     question: str = "",
     known: Collection[str] = (),
+    pairs: Iterator[int] | None = None,
 ) -> Verdicts:
     """Return whether the sources of a statement support it, together and each by itself.
 
@@ -57,7 +62,8 @@ def find_verdicts(
     Args:
         sources: those that the statement cites; where it cites none, all that may support it.
         embedder: is opened where words alone do not decide. question: what was asked. known: words
-            of all that was shown.
+            of all that was shown. pairs: an item for each pair of words that may be compared for
+            all statements of an answer; None: MOST_PAIRS.
     """
     each = bool(statement.numbers)
     alone, quotes = _alone(statement.claim, sources, embedder, each=each)
@@ -72,6 +78,7 @@ def find_verdicts(
         together,
         is_cited=each or statement.leads_in,
         embedder=embedder,
+        pairs=pairs,
     ):
         return Verdicts(
             is_supported=False,
@@ -105,14 +112,18 @@ def is_refuted(
     *,
     is_cited: bool = True,
     embedder: Callable[[], Embedder | None] | None = None,
+    pairs: Iterator[int] | None = None,
 ) -> bool:
     """Whether something of a claim is in no source, or it is about something else by its words
-    where nothing else tells. embedder: is opened for an English word in another's place."""
+    where nothing else tells. embedder: is opened for an English word in another's place. pairs: as
+    of `find_verdicts`."""
     texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
     results = [source.text for source in sources if source.by_tool]
     words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
-    left = iter(range(MOST_PAIRS))
-    unlike = partial(_are_unlike, embedder, left) if embedder and is_english(claim) else None
+    unlike = None
+    if embedder and is_english(claim):
+        pairs = iter(range(MOST_PAIRS)) if pairs is None else pairs
+        unlike = partial(_are_unlike, embedder, pairs, islice(pairs, MOST_PAIRS))
     if find_veto(claim, texts, question, words_known, results, unlike):
         return True
     if not is_cited and strange_words(claim, words_known):
@@ -121,9 +132,19 @@ def is_refuted(
 
 
 def _are_unlike(
-    embedder: Callable[[], Embedder | None], left: Iterator[int], one: str, other: str, text: str
+    embedder: Callable[[], Embedder | None],
+    pairs: Iterator[int],
+    left: Iterator[int],
+    one: str,
+    other: str,
+    text: str,
 ) -> bool | None:
-    return None if next(left, None) is None else are_unlike(one, other, text, embedder)
+    if next(left, None) is None:
+        return None
+    found = are_unlike(one, other, text, embedder)
+    if found is None:  # it is not asked again
+        deque(pairs, maxlen=0)
+    return found
 
 
 def _of_clause(

@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts, is_refuted
+from rag_pg.answer.attribution_scores import (
+    MOST_OF_ANSWER,
+    Cited,
+    Verdicts,
+    find_verdicts,
+    is_refuted,
+)
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.talk import Talk
 from rag_pg.answer.veto import foreign_names
@@ -36,8 +42,8 @@ class Grounded:
 class Judge:
     """Tells of statements whether the sources of a question say them, of each once.
 
-    A verdict is a function of the statement, the question and the sources alone, so that a stream
-    meets the same ones as the whole answer.
+    A verdict is a function of the statement, the question and the sources, and of whether pairs of
+    words may still be compared, so that a stream meets the same ones as the whole answer.
 
     Args:
         shown: all that the model was shown, whether or not it is cited. denied: statements that a
@@ -61,6 +67,7 @@ class Judge:
         self._talk = Talk(self._known)
         self._question = question
         self._embedder = embedder
+        self._pairs = iter(range(MOST_OF_ANSWER))
         self._denied = [_plain(s.claim) for text in denied for s in read_statements(text)]
         self.locate = locate
         self._found: dict[tuple[str, bool], Grounded] = {}
@@ -129,7 +136,9 @@ class Judge:
         return found
 
     def _compared(self, statement: Statement, sources: Sequence[Cited]) -> Verdicts:
-        return find_verdicts(statement, sources, self._embedder, self._question, self._known)
+        return find_verdicts(
+            statement, sources, self._embedder, self._question, self._known, self._pairs
+        )
 
     def _is_denied(self, statement: Statement) -> bool:
         claim = _plain(statement.claim)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts
+from rag_pg.answer import attribution_scores
+from rag_pg.answer.attribution_scores import MOST_OF_ANSWER, Cited, Verdicts, find_verdicts
 from rag_pg.answer.edit import without_marks, without_support
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.term_match import are_unlike
@@ -224,3 +226,32 @@ def test_a_space_that_knows_no_words_tells_nothing_of_two() -> None:
 
     for embedder in (lambda: HashEmbedder("hash:4096"), lambda: Down("hash:64"), gone):
         assert are_unlike("lawyer", "baker", "the {} bought", embedder) is None
+
+
+@pytest.mark.parametrize(("told", "count"), [(None, 1), (False, MOST_OF_ANSWER)])
+def test_an_answer_of_many_doubts_compares_some_words_and_asks_nobody_who_is_down_again(
+    told: bool | None, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compare(*pair: Any) -> bool | None:
+        asked.append(pair)
+        return told
+
+    asked: list[Any] = []
+    monkeypatch.setattr(attribution_scores, "are_unlike", compare)
+    pairs = iter(range(MOST_OF_ANSWER))
+    source = "The wealthy attorney purchased the old fortress above the meadow in the spring."
+    for word in (
+        "orchard",
+        "sandwich",
+        "barrel",
+        "lantern",
+        "saddle",
+        "pebble",
+        "ribbon",
+        "kettle",
+    ):
+        for place in ("attorney", "fortress", "meadow"):
+            (statement,) = read_statements(f"{source[:-1].replace(place, word)} [1].")
+            here = [Cited(number=1, text=source)]
+            find_verdicts(statement, here, HashEmbedder, pairs=pairs)
+    assert len(asked) == count
