@@ -33,7 +33,9 @@ WIDEST = 100  # columns of an answer: longer lines are hard to read
 # A link of Markdown leads to an address; calls of code, as handlers[name](event), do not.
 _LINK = re.compile(r"!?(?<![\w\])])\[([^\[\]]*)\]\([^()\s]*[/.#:][^()\s]*\)")
 # What a passage has one end of; not **names of arguments, nor # comments.
-_HALF = re.compile(r"(?<=\w)\*\*(?=[\s.,;:)…]|$)|```\w* ?|^#{1,6} |(?<!\S)#{2,6} ")
+_HALF = re.compile(
+    r"(?<=\w)\*\*(?=[\s.,;:)…]|$)|```\w* ?|^#{1,6} |(?<!\S)#{2,6} |^\]\([^()\s]*\) ?"
+)
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 

@@ -17,6 +17,7 @@ from rag_pg import InvalidInput
 from rag_pg.cli.app import app
 from rag_pg.cli.demo import TOY_CHARACTERS, _begin
 from rag_pg.console import visible
+from rag_pg.console.output import _unmarked
 from rag_pg.types import Event
 from rag_pg.version import __version__
 
@@ -192,6 +193,10 @@ def test_hits_have_no_marks_of_markdown(odd_dsn: str, run: Callable[..., Result]
         connection.execute("SELECT rag.put_chunks('marked', 'a.md', %s)", [Jsonb([chunk])])
     shown = run("search", "head page", "-c", "marked", "--mode", "keyword", terminal=True).stdout
     assert "Head A page here: n[name](a.b), [&](int), f(**page)." in shown, shown
+
+
+def test_a_passage_that_begins_in_a_link_has_no_end_of_it() -> None:
+    assert _unmarked("](a.md#b) - Em, x[0](1)") == "- Em, x[0](1)"
 
 
 def test_a_collection_where_the_question_belongs_is_told_of(run: Callable[..., Result]) -> None:
