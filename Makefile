@@ -200,7 +200,7 @@ test-releases: $(VENV)/.test # wheels of two releases beside one database, and o
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py
 
 test-killed: $(VENV)/.test ## each call (or CALL) killed before each of its statements, and done again
-	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py tests/locations/test_killed_sync.py
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)] or [$(CALL)-") tests/ingest/test_killed.py tests/locations/test_killed_sync.py
 
 stress-keyword: $(VENV)/.test # 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py

@@ -20,6 +20,8 @@ from rag_pg import Rag, Settings
 from rag_pg.db import schema
 from rag_pg.ingest import export_collection
 
+PARTS = 4  # of the statements of a call, side by side
+
 
 def open_rag(dsn: str, folder: str) -> Rag:
     settings = Settings(home=Path(folder).parent / "home")
@@ -184,9 +186,10 @@ def test_a_killed_call_is_done_by_the_next(undisturbed: Any, program: Any) -> No
 
 
 @pytest.mark.minutes
+@pytest.mark.parametrize("first", range(1, PARTS + 1))
 def test_a_call_killed_before_any_statement_is_done_by_the_next(
-    undisturbed: Any, program: Any
+    undisturbed: Any, program: Any, first: int
 ) -> None:
     call, count, expected, prepare = undisturbed
-    for last in range(1, count + 1):
+    for last in range(first, count + 1, PARTS):
         assert kill_and_heal(call, prepare, program, last) == expected
