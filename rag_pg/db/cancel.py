@@ -39,10 +39,15 @@ def cancelled_in_time(connection: psycopg.Connection[Any]) -> Iterator[None]:
     if scope is None:
         yield
         return
-    cancelled = threading.Event()
+    lock = threading.Lock()  # the order must not reach what another runs on the connection later
+    state = "runs"
 
     def cancel() -> None:
-        cancelled.set()
+        nonlocal state
+        with lock:
+            if state == "ended":
+                return
+            state = "cancelled"
         with suppress(psycopg.Error):
             connection.cancel_safe(timeout=CANCEL_SECONDS)
 
@@ -54,5 +59,7 @@ def cancelled_in_time(connection: psycopg.Connection[Any]) -> Iterator[None]:
     finally:
         if timer is not None:
             timer.cancel()
-        if cancelled.is_set():
+        with lock:
+            was_cancelled, state = state == "cancelled", "ended"
+        if was_cancelled:
             connection.close()

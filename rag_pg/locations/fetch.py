@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
@@ -86,8 +87,9 @@ class Fetcher:
 
         def end() -> None:
             late.append(True)
-            for one in opened[-1:]:
-                one.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # it is closed already
+                for one in opened[-1:]:
+                    one.shutdown(socket.SHUT_RDWR)
 
         timer = start_timer(self.seconds, end)
         try:

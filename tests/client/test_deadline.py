@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from threading import Timer
 from typing import Any
 
 import psycopg
@@ -13,9 +14,11 @@ from tool_calls import calling
 from waiting import Door, WaitingEmbedder, WaitingLLM
 
 from rag_pg import Answer, Collection, Rag, Settings
+from rag_pg.db import cancel
 from rag_pg.deadline import Scope, call_within, current_scope, grace, half_of_the_time, sleep
 from rag_pg.errors import BudgetExceeded, ProviderUnavailable, RateLimited
 from rag_pg.providers.connection import Access, Connection, Provider, passing
+from rag_pg.threads import start_thread
 
 QUESTION = "Which fish in the pond are red?"
 CONTENT = "The fish in the pond are red and eat shrimps."
@@ -255,6 +258,30 @@ def test_a_pause_ends_with_the_work() -> None:
         assert sleep(1000) is True
     with Scope(moment()).entered():
         assert sleep(1000) is False
+
+
+def test_an_order_to_cancel_that_is_late_meets_nobody_elses_statement(
+    rag: Rag, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scope is stopped, or its moment comes, just when its statement has ended by itself."""
+    late: list[Callable[[], object]] = []
+
+    def keep(run: Callable[[], object]) -> Timer:
+        late.append(run)
+        return Timer(0, run)
+
+    monkeypatch.setattr(cancel, "start_thread", lambda run, name: keep(run))
+    monkeypatch.setattr(cancel, "start_timer", lambda left, run: keep(run))
+    scope = Scope(moment(1000), can_stop=True)
+    with rag.database.connection() as connection:
+        with scope.entered(), cancel.cancelled_in_time(connection):
+            scope.stop()
+        orders = [start_thread(run, "late") for run in late for _ in range(10)]
+        for _ in range(100):
+            connection.execute("SELECT pg_sleep(.001)")
+        for order in orders:
+            order.join()
+    assert len(late) == 2
 
 
 def test_a_scope_within_another_ends_no_later() -> None:
