@@ -92,7 +92,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- the words beside the edge
-    _last CONSTANT text := lower(reverse(split_part(
+    _last CONSTANT text := rag._lower(reverse(split_part(
         reverse(rtrim(translate(before, E'\n-', '  '))), ' ', 1)));
     _next text;
 BEGIN
@@ -118,9 +118,9 @@ BEGIN
     RETURN (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem'
             '/tie/cin/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei'
             '/sie/och/nue/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/',
-            '/' || lower(left(_next, 3)) || '/') > 0
-        OR strpos(lower(after), 'teen') > 0)
-    AND before || E'\x03' || after ~* (
+            '/' || rag._lower(left(_next, 3)) || '/') > 0
+        OR strpos(rag._lower(after), 'teen') > 0)
+    AND (before || E'\x03' || after) COLLATE "C" ~* (
     -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
     E'\\m(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred'
     '|un|une|deux|trois|quatre|cinq|dos|tres|cuatro|ein|eine|zwei|drei|vier|sechs)'
@@ -205,7 +205,7 @@ CREATE OR REPLACE FUNCTION rag._is_unit_name(word text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- as it stands, and with a small letter
-RETURN word || ' ' || lower(left(word, 1)) || substr(word, 2) ~ (
+RETURN word || ' ' || rag._lower(left(word, 1)) || substr(word, 2) ~ (
     E'^(?:[kMGTm\u00B5\u03BCpncdh]?(?:bar|Pa|Hz|eV|Sv|Gy|Bq|mol|lx|lm|cd|Wh|Ah|VA|rad|cal)'
     '|[kMGm\u00B5\u03BCn][NJWVAHSFT\u03A9]|dB[Am]?|pH|IU|rpm|psi|kn) '
     '| (?:(?:[kc]h?ilo|[cz]enti|milli|mi[ck]ro|mega|giga|tera|de[cz]i|de[ck]a|he[ck]to|nano)?'
@@ -266,7 +266,7 @@ DECLARE
     _next text;
     _words CONSTANT text[] := string_to_array(
         btrim(translate(after, E'\n*_,.;:!?)', '         ')), ' ');
-    _month CONSTANT text := lower(_words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
+    _month CONSTANT text := rag._lower(_words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
     _with_year text;  -- the word before a year
 BEGIN
     -- a figure there, less a word behind it, is told in a third of the time
@@ -283,7 +283,7 @@ BEGIN
         RETURN true;  -- 4th of July
     ELSIF left(ltrim(after, E',*_ \n'), 1) IN ('1', '2', 'd', 'o') THEN
         -- March 2027, March 15, 2027
-        _with_year := lower(substring(_edge FROM E'([[:alpha:]]{3,})'
+        _with_year := rag._lower(substring(_edge FROM E'([[:alpha:]]{3,})'
             '(?:[.]?[ \n]+[0-9]{1,2}(?:st|nd|rd|th)?(?:,?[*_ \n]*\x03|[*_ \n]*\x03,)|[*_ \n]*\x03)'
             '[*_ \n]*(?:de |of )?[12][0-9]{3}(?![0-9.,]?[0-9])'));
         IF strpos(rag._months(), ' ' || _with_year
@@ -297,8 +297,8 @@ BEGIN
         WHEN _found IS NULL THEN false
         WHEN _last BETWEEN ' 0' AND ' 9 ' THEN
             rag._is_measure(_found[3]) OR _next LIKE ' p% c%'
-            OR strpos(rag._months(), lower(_next)) > 0
-        WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), lower(_last)) > 0 THEN
+            OR strpos(rag._months(), rag._lower(_next)) > 0
+        WHEN _found[1] IS NOT NULL AND strpos(rag._magnitudes(), rag._lower(_last)) > 0 THEN
             strpos(rag._money(), _next) > 0
         WHEN _found[1] IS NOT NULL AND rag._is_measure(btrim(_last))  -- 2 hours 20 minutes
             AND (_next BETWEEN ' 0' AND ' 9 ' OR _next IN (' and ', ' und ', ' et ', ' y ')) THEN

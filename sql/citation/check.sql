@@ -8,7 +8,7 @@ AS $$
 BEGIN
     RETURN (
         SELECT left(w.word[1], 12)
-        FROM regexp_matches(left(lower(quote), 2000), E'[^\\x01-\\x40\\x5B-\\x60]+', 'g')
+        FROM regexp_matches(left(rag._lower(quote), 2000), E'[^\\x01-\\x40\\x5B-\\x60]+', 'g')
             AS w (word)
         ORDER BY length(w.word[1]) DESC LIMIT 1);
 END
@@ -21,7 +21,7 @@ $$The beginning of the longest word of a quotation, in small letters; NULL for n
 CREATE OR REPLACE FUNCTION rag._may_hold(original text, quote text, word text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN strpos(original, quote) > 0 OR strpos(lower(original), word) > 0;
+RETURN strpos(original, quote) > 0 OR strpos(rag._lower(original), word) > 0;
 
 COMMENT ON FUNCTION rag._may_hold IS
 $$Whether it is worth while to look for a quotation in a text: it has its longest word.$$;

@@ -298,9 +298,9 @@ BEGIN
             '-\u20CF\u2150-\u22FF])(?:..|[0-9A-Za-z])'
         AND (_first ~ '^[0-9]') = (_row[1] ~ '^[0-9]')
         AND NOT (_row[1] ~ _figures AND _next[cardinality(_next)] ~ '^[0-9]{3}$')
-        AND strpos(lower(rag._units() || rag._money()) || rag._magnitudes(),
-            ' ' || lower(_first) || ' ') = 0
-        AND NOT rag._is_unit_name(_first) AND NOT rag._is_unit_name(lower(_first));
+        AND strpos(rag._lower(rag._units() || rag._money()) || rag._magnitudes(),
+            ' ' || rag._lower(_first) || ' ') = 0
+        AND NOT rag._is_unit_name(_first) AND NOT rag._is_unit_name(rag._lower(_first));
 END
 $$;
 
@@ -356,7 +356,7 @@ BEGIN
         _before := rtrim(translate(before, _blanks, rpad('', 30)));
         RETURN (right(_before, 1) = '.' OR after LIKE '.%' OR _after LIKE '(_)%')
             AND strpos(' lit litt buchst buchstabe lett lettre lettera letra item point punkt'
-                ' nr no para abs al art' || rag._references(), ' ' || lower(reverse(split_part(
+                ' nr no para abs al art' || rag._references(), ' ' || rag._lower(reverse(split_part(
                 reverse(rtrim(_before, '.')), ' ', 1))) || ' ') > 0;
     END IF;
     -- a symbol, in a circle, of full width, bold
@@ -376,7 +376,7 @@ BEGIN
     _mark := substr(_mark, length(_which) + 1, 1);
     _is_number := translate(
         rtrim(_which, 'abcdef'), '0123456789٠١٢٣٤٥٦٧٨٩०१२३४५६७८९.,:/-', '') = '';
-    IF NOT (_is_number OR length(_which) = 1 AND _which <> lower(_which)
+    IF NOT (_is_number OR length(_which) = 1 AND _which <> rag._lower(_which)
         OR length(_which) > 1 AND btrim(_which, 'IVXLCDM') = ''
         OR btrim(ltrim(left(_which, 3), 'ABCDEFGHIJKLMNOPQRSTUVWXYZ') || substr(_which, 4),
             '0123456789.') = '' AND right(_which, 1) BETWEEN '0' AND '9') THEN
@@ -392,30 +392,30 @@ BEGIN
     ELSIF (_is_short OR length(_word) < 3) AND _is_number AND strpos(
             ' art sec sect fig figs tab tabs kap cap chap ch para eq eqs'
             ' vol p pp pag pág párr abb abs ziff lit ext no nr nº alin buchst rn rz'
-            ' anm op ст рис табл стр п ', ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
+            ' anm op ст рис табл стр п ', ' ' || normalize(rag._lower(_word), NFC) || ' ') > 0 THEN
         RETURN true;
     ELSIF _is_short OR length(_word) < 2 OR length(_word) = 2 AND _word <> initcap(_word) THEN
         RETURN false;
-    ELSIF strpos(rag._references(), ' ' || normalize(lower(_word), NFC) || ' ') > 0 THEN
+    ELSIF strpos(rag._references(), ' ' || normalize(rag._lower(_word), NFC) || ' ') > 0 THEN
         RETURN true;
-    ELSIF lower(right(_word, 1)) = upper(right(_word, 1)) THEN  -- no letter, but a mark
+    ELSIF rag._lower(right(_word, 1)) = upper(right(_word, 1)) THEN  -- no letter, but a mark
         RETURN false;
     END IF;
-    _is_stop := rag._is_stop_word(lower(_word));
+    _is_stop := rag._is_stop_word(rag._lower(_word));
     _before := right(rtrim(left(_before, -length(_word))), 1);
     -- no first word of a sentence
-    _is_name := left(_word, 1) <> lower(left(_word, 1))
-        AND (strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> lower(_before));
+    _is_name := left(_word, 1) <> rag._lower(left(_word, 1))
+        AND (strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> rag._lower(_before));
     RETURN CASE
         WHEN _is_number THEN
             -- no year
             NOT _is_stop AND (length(_which) <> 4 OR strpos('12', left(_which, 1)) = 0)
-            AND (_is_name AND _behind = lower(_behind) OR _mark <> '' OR _behind = ''
-                OR rag._is_stop_word(lower(_behind)))
+            AND (_is_name AND _behind = rag._lower(_behind) OR _mark <> '' OR _behind = ''
+                OR rag._is_stop_word(rag._lower(_behind)))
         WHEN _which IN ('A', 'I') AND _mark = '' AND _behind <> '' THEN
-            _is_name AND _behind <> lower(_behind)
+            _is_name AND _behind <> rag._lower(_behind)
         ELSE (_is_name OR NOT _is_stop)
-            AND (left(_word, 1) <> lower(left(_word, 1)) OR _mark <> '.') END;
+            AND (left(_word, 1) <> rag._lower(left(_word, 1)) OR _mark <> '.') END;
 END
 $$;
 
@@ -431,7 +431,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN left(after, 1) IN (' ', E'\n')
     AND strpos(' not never nicht nie niemals niet nooit pas jamais nunca ikke aldrig inte'
-        ' ej değil ', ' ' || lower(rtrim(split_part(
+        ' ej değil ', ' ' || rag._lower(rtrim(split_part(
             translate(ltrim(after, E' \n'), E'\n', ' '), ' ', 1), '.,;:!?)')) || ' ') > 0
     AND right(split_part(translate(ltrim(after, E' \n') || '.', E'\n', ' '), ' ', 1), 1)
         IN ('.', ',', ';', ':', '!', '?', ')');
@@ -471,7 +471,7 @@ BEGIN
     IF rag._parts_numeral(right(_slice, 24), left(_after, 24), true)
         OR rag._parts_numeral(rtrim(right(_before, 24), E' \n'),  -- two hundred, before its blank
             substring(_before FROM E'[ \n]*$') || left(_slice, 24), false)
-        AND _before !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
+        AND _before COLLATE "C" !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
         OR rag._parts_denial(_after) THEN
         RETURN false;
     ELSIF form IS NULL AND _begins AND _ends THEN

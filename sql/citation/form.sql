@@ -154,11 +154,11 @@ DECLARE
         '\\U0001D173-\\U0001D17A\\U000E0000-\\U000E0FFF-]+', '', 'g');
 BEGIN
     IF octet_length(_text) = length(_text) THEN
-        RETURN lower(_text);
+        RETURN rag._lower(_text);
     END IF;
     _text := regexp_replace(replace(_text, 'İ', 'i'),
         E'[\\u00AB\\u00BB\\u05F4\\u201C-\\u201F\\u2033\\u2036\\u301D-\\u301F\\uFF02]', '"', 'g');
-    RETURN replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'), ' ', '');
+    RETURN replace(replace(rag._lower(normalize(_text, NFKD)), 'ς', 'σ'), ' ', '');
 END
 $$;
 
@@ -254,7 +254,7 @@ BEGIN
                 '\\u1FFD\\u1FFE\\u2017\\u203E\\uFFE3])',
                 E'\uFDD0\\1', 'g');
         END IF;
-        _text := replace(replace(lower(normalize(_text, NFKD)), 'ς', 'σ'),
+        _text := replace(replace(rag._lower(normalize(_text, NFKD)), 'ς', 'σ'),
             E'\uFDD0 ', E'\uFDD0');
         IF _text ~ E'[\\u0E01-\\u0EFF\\u1000-\\u11FF\\u1780-\\u17DD\\u3005-\\u9FFF\\uA9E0-\\uAA7F'
             '\\uF900-\\uFAFF\\U00016FE3\\U00020000-\\U000323AF]' THEN
@@ -269,7 +269,7 @@ BEGIN
                 '', 'g');
         END IF;
     ELSE
-        _text := lower(_text);
+        _text := rag._lower(_text);
     END IF;
     IF _text !~ E'[\\x09-\\x0D\\x1C-\\x1F"]| [ %.,:]|- ' THEN
         RETURN btrim(_text);

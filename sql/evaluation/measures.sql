@@ -69,7 +69,7 @@ RETURN ARRAY(
     FROM regexp_split_to_table(
         -- what is written without spaces is compared letter by letter
         regexp_replace(
-            regexp_replace(lower(answer),
+            regexp_replace(rag._lower(answer),
                 E'[]!"#$%&''()*+,./:;<=>?@\\\\^_`{|}~[\u00a1-\u00bf\u2010-\u205e\u3001-\u303f'
                     '\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65-]',
                 '', 'g'),

@@ -87,7 +87,7 @@ BEGIN
         END IF;
         _found := _found || jsonb_build_object('terms', NOT EXISTS (
             SELECT FROM unnest(query.expected_terms) AS t (term)
-            WHERE strpos(lower(coalesce(_text, '')), lower(t.term)) = 0));
+            WHERE strpos(rag._lower(coalesce(_text, '')), rag._lower(t.term)) = 0));
     END IF;
     IF query.expected_metadata <> '{}' THEN
         SELECT f.condition INTO _condition

@@ -4,13 +4,13 @@ CREATE OR REPLACE FUNCTION rag._fold_text(value text)
 RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN trim(regexp_replace(CASE
-    WHEN octet_length(value) = length(value) THEN lower(value)
-    WHEN getdatabaseencoding() = 'UTF8' THEN translate(lower(regexp_replace(
+    WHEN octet_length(value) = length(value) THEN rag._lower(value)
+    WHEN getdatabaseencoding() = 'UTF8' THEN translate(rag._lower(regexp_replace(
         replace(replace(normalize(value, NFKD), 'ß', 'ss'), 'æ', 'ae'),
         '[\u0300-\u036f]', '', 'g')),
         'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЎЂЉЊЋЏØŁĐĦøłđħı',
         'αβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяєіўђљњћџoldholdhi')
-    ELSE lower(value) END, '[\s!-/:-@[-`{-~]+', ' ', 'g'));
+    ELSE rag._lower(value) END, '[\s!-/:-@[-`{-~]+', ' ', 'g'));
 
 COMMENT ON FUNCTION rag._fold_text IS
 $$A text as look-ups compare it: lower case, without accents, its words with one space between.

@@ -23,7 +23,7 @@ BEGIN
             ) AS p (pattern)
         WHERE length(o.letters) >= 5 AND p.pattern <> o.letters || '_'  -- title2 is another
     ), given AS (
-        SELECT k.name, regexp_replace(lower(k.name), '[^[:alnum:]]', '', 'g') AS letters
+        SELECT k.name, regexp_replace(rag._lower(k.name), '[^[:alnum:]]', '', 'g') AS letters
         FROM unnest(keys) AS k (name)
         WHERE k.name <> ALL (own_keys)
     )

@@ -23,8 +23,8 @@ BEGIN
     -- Never the location itself: an error is shown and logged.
     IF attach_location.location ~ '://[^/?#]*:[^/?#]*@'
         OR attach_location.location ~ '^(git[+])?https?://[^/?#]*@'
-        OR attach_location.location ~* '[?&#;]sig='
-        OR attach_location.location ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
+        OR attach_location.location COLLATE "C" ~* '[?&#;]sig='
+        OR attach_location.location COLLATE "C" ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
         RAISE EXCEPTION 'the location holds a credential'
         USING ERRCODE = 'RG001',
             HINT = 'give it to the worker by its environment: see docs/guides/sources.md';

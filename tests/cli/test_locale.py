@@ -1,5 +1,5 @@
 """Processes whose locale is not UTF-8: what they install is the same,
-and what they cannot print they escape."""
+and what they cannot print they escape. Databases whose locale is Turkish: I is a letter as others."""
 
 import os
 import subprocess
@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from rag_pg.db import schema
 from rag_pg.db.connect import connect
@@ -50,3 +52,32 @@ def test_another_locale_installs_the_same_and_prints_without_a_traceback(
     printed = rag_pg("documents")
     assert "ln-\\u0418\\u0436" in printed
     assert ("Köln" in printed) == ("K\\xf6ln" not in printed) == (locale == "Latin-1 output")
+
+
+def test_a_turkish_database_proves_finds_and_refuses_as_others_do(
+    new_database: Callable[..., str],
+) -> None:
+    with connect(new_database(), autocommit=True) as db:
+        try:
+            db.execute("CREATE DATABASE turkish TEMPLATE template0 LOCALE 'tr_TR.UTF-8'")
+        except psycopg.Error as exc:
+            pytest.skip(f"no Turkish locale on this machine: {exc}")
+        dsn = make_conninfo(db.info.dsn, dbname="turkish")
+        try:
+            schema.upgrade(dsn)
+            with connect(dsn) as turkish:
+                assert turkish.execute("SELECT lower('I')").fetchone() == ("\u0131",)
+                found = turkish.execute(
+                    """SELECT rag._lower('KILOMETRES İIı'),
+                              rag._is_unit_name(rag._lower('INCHES')),
+                              rag._hidden_text('<p STYLE="VISIBILITY: HIDDEN">x</p>'),
+                              rag._answer_words('It IS')"""
+                ).fetchone()
+                assert found == ("kilometres iiı", True, ["HTML that is not shown"], ["it", "is"])
+                turkish.execute("SELECT rag.create_collection('docs', 'none', 3)")
+                with pytest.raises(psycopg.Error, match="holds a credential"):
+                    turkish.execute(
+                        "SELECT rag.attach_location('docs', 'https://a.example/?SIG=1')"
+                    )
+        finally:
+            db.execute("DROP DATABASE turkish WITH (FORCE)")
