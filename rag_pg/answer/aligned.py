@@ -258,9 +258,8 @@ def _is_other_thing(
         one, other = ([w for w in part if w not in _ARTICLES] for part in (one, other))
     if a == c == 0 and one:  # however
         other = [w for w in other if not _is_filler(w)] or other
-    if not 0 < len(one) <= (_RELATION if is_last else _MOST) or not (
-        0 < len(other) <= _MOST or is_last
-    ):
+    most = _RELATION if is_last else _MOST
+    if not 0 < len(one) <= most or not other or (len(other) > _MOST and not is_last):
         return False
     if all(map(_is_no_thing, one)) if is_last else any(map(_is_no_thing, (*one, *other))):
         return False

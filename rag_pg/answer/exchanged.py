@@ -438,11 +438,11 @@ def _aligned(one: str, other: str) -> list[tuple[str, str]]:
 def _begins(clause: str, sentence: str) -> bool:
     """Whether a clause has a subject of its own: it begins with an article, a preposition or a
     name, or something other than "and" stands before it."""
-    before = sentence[: sentence.find(clause)].split()[-1:]
+    before = " ".join(sentence[: sentence.find(clause)].split()[-1:])
     first = clause.split()[0].lower()
     return (
         (is_function_word(first) and first not in AUXILIARIES)
-        or before[0].lower() not in _AND
+        or before.lower() not in _AND
         or _is_named(clause, sentence)
     )
 

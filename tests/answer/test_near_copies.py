@@ -389,6 +389,13 @@ def test_another_word_for_what_was_spoken_of_before_is_no_other_thing() -> None:
     assert veto("The kettle turns off after 40 minutes.", source) == ""
 
 
+def test_a_sentence_that_is_cut_or_says_a_part_of_it_twice_is_compared() -> None:
+    cut = "The old workshop repairs heavy bicycles for the"
+    assert veto("The old workshop repairs heavy bicycles for tailors.", cut) == ""
+    twice = "Dock 5 takes coal, ships 7 sail, Dock 5 takes coal"
+    assert veto("Dock 5 takes coal, ships 7 sail.", twice) == ""
+
+
 def test_members_of_a_list_and_what_is_mutual_may_change_places() -> None:
     for claim, source in (
         ("Salt, flour and water are mixed.", "Water, flour and salt are mixed."),
