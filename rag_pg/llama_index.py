@@ -42,11 +42,8 @@ def translate(filters: types.MetadataFilters | types.MetadataFilter) -> dict[str
     key, operator, value = frameworks.field_path(filters.key), filters.operator, filters.value
     if operator in (Op.ALL, Op.IN, Op.NIN) and not isinstance(value, list):
         raise InvalidInput(f"{operator.value} of {filters.key!r} takes a list, not {value!r:.100}")
-    if operator == Op.ALL:
-        parts: list[Any] = [{"$contains": [one]} for one in value] or [
-            {"$exists": True, "$ne": None}
-        ]
-        return {"$and": [{key: part} for part in parts]}
+    if operator == Op.ALL:  # of no elements: any value
+        return {key: {"$contains": value} if value else {"$exists": True, "$ne": None}}
     if operator in WHOLE:
         found = frameworks.one_of(key, value if isinstance(value, list) else [value])
         return {"$not": found} if operator in (Op.NE, Op.NIN) else found
