@@ -61,11 +61,6 @@ _OF_TABLES = (
 )  # fmt: skip
 
 
-def is_operation(word: str) -> bool:
-    """Whether a word of a question says what is to be counted: cheapest."""
-    return _OPERATION.fullmatch(word) is not None
-
-
 def asked_aggregate(question: str) -> Aggregate | None:
     """Return what a question wants to be counted over the rows of a table, None: nothing."""
     return _asked(question, _ASKED)

@@ -38,7 +38,7 @@ def ground_answer(
 
     A citation's quote is what the statement quotes, in quotation marks, else the sentence of its
     source that says it best; the database says where it stands. Each citation has its verdict, see
-    `find_verdicts`; a statement that cites nothing is compared with all that the model was shown.
+    `Checker`; a statement that cites nothing is compared with all that the model was shown.
     Statements without support, and citations that are none beside others that are, are treated as
     the caller wants, and told.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
@@ -45,167 +45,133 @@ class Verdicts:
     quotes: Mapping[int, str]
 
 
-def find_verdicts(
-    statement: Statement,
-    sources: Sequence[Cited],
-    embedder: Callable[[], Embedder | None] | None,
-    question: str = "",
-    known: Collection[str] = (),
-    pairs: Iterator[int] | None = None,
-) -> Verdicts:
-    """Return whether the sources of a statement support it, together and each by itself.
-
-    A source that does not support the clause that it stands behind by itself supports it where the
-    others do not without it, and does with them; it does not where the others do without it: so
-    citation precision counts in ALCE (Gao et al., EMNLP 2023). What is left open stays open.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checker:
+    """Tells what sources say of the statements of an answer.
 
     Args:
-        sources: those that the statement cites; where it cites none, all that may support it.
-        embedder: is opened where words alone do not decide. question: what was asked. known: words
-            of all that was shown. pairs: an item for each pair of words that may be compared for
-            all statements of an answer; None: MOST_PAIRS.
+        embedder: is opened where words alone do not decide, and for an English word in another's
+            place. question: what was asked. known: words of all that was shown. pairs: an item for
+            each pair of words that may still be compared.
     """
-    each = bool(statement.numbers)
-    alone, quotes = _alone(statement.claim, sources, embedder, each=each)
-    together = _any([*alone.values()])
-    if together is False and len(sources) > 1:  # each source says a part
-        together = _together(statement.claim, sources, embedder)
-    if together is not False and is_refuted(
-        statement.claim,
-        sources,
-        question,
-        known,
-        together,
-        is_cited=each or statement.leads_in,
-        embedder=embedder,
-        pairs=pairs,
-    ):
-        return Verdicts(
-            is_supported=False,
-            supports=dict.fromkeys(alone if each else (), False),
-            quotes=quotes,
-        )
-    supports: dict[int, Verdict] = {}
-    if each and len(sources) > 1:
-        for clause, numbers in statement.clauses:
-            if clause == statement.claim:
+
+    embedder: Callable[[], Embedder | None] | None = None
+    question: str = ""
+    known: Collection[str] = ()
+    pairs: Iterator[int] = field(default_factory=lambda: iter(range(MOST_OF_ANSWER)))
+
+    def verdicts(self, statement: Statement, sources: Sequence[Cited]) -> Verdicts:
+        """Return whether sources support a statement, together and each by itself: those that it
+        cites; where it cites none, all that may support it.
+
+        A source that does not support the clause that it stands behind by itself supports it where
+        the others do not without it, and does with them; it does not where the others do without
+        it: so citation precision counts in ALCE (Gao et al., EMNLP 2023). What is left open stays
+        open.
+        """
+        claim, each = statement.claim, bool(statement.numbers)
+        alone, quotes = self._alone(claim, sources, each=each)
+        together = _any([*alone.values()])
+        if together is False and len(sources) > 1:  # each source says a part
+            together = self._together(claim, sources)
+        is_cited = each or statement.leads_in
+        if together is not False and self.refutes(claim, sources, together, is_cited=is_cited):
+            denied = dict.fromkeys(alone if each else (), False)
+            return Verdicts(is_supported=False, supports=denied, quotes=quotes)
+        supports: dict[int, Verdict] = {}
+        if each and len(sources) > 1:
+            for clause, numbers in statement.clauses:
                 by_clause = alone
-            else:
-                by_clause, _ = _alone(clause, sources, embedder, each=True)
-            for number, verdict in _of_clause(clause, numbers, sources, by_clause, embedder):
-                supports[number] = _any([verdict, supports.get(number, False)])
-    elif each:
-        supports = dict(alone)
-    if together is False:
-        supports = {number: alone[number] for number in supports}
-    elif True not in supports.values():  # the whole is supported, or that cannot be told
-        supports = {number: verdict or None for number, verdict in supports.items()}
-    return Verdicts(is_supported=together, supports=supports, quotes=quotes)
+                if clause != claim:
+                    by_clause, _ = self._alone(clause, sources, each=True)
+                for number, verdict in self._of_clause(clause, numbers, sources, by_clause):
+                    supports[number] = _any([verdict, supports.get(number, False)])
+        elif each:
+            supports = dict(alone)
+        if together is False:
+            supports = {number: alone[number] for number in supports}
+        elif True not in supports.values():  # the whole is supported, or that cannot be told
+            supports = {number: verdict or None for number, verdict in supports.items()}
+        return Verdicts(is_supported=together, supports=supports, quotes=quotes)
 
+    def refutes(
+        self, claim: str, sources: Sequence[Cited], verdict: Verdict, *, is_cited: bool = True
+    ) -> bool:
+        """Whether something of a claim is in no source, or it is about something else by its words
+        where nothing else tells."""
+        texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
+        results = [source.text for source in sources if source.by_tool]
+        asked = self.question
+        known = self.known or {w for text in (asked, *texts, *results) for w in words(text)}
+        unlike = None
+        if self.embedder and is_english(claim):
+            unlike = partial(self._are_unlike, islice(self.pairs, MOST_PAIRS))
+        return (
+            bool(find_veto(claim, texts, asked, known, results, unlike))
+            or (not is_cited and bool(strange_words(claim, known)))
+            or (verdict is None and is_about_else(claim, texts, known, is_cited=is_cited))
+        )
 
-def is_refuted(
-    claim: str,
-    sources: Sequence[Cited],
-    question: str,
-    known: Collection[str],
-    verdict: Verdict,
-    *,
-    is_cited: bool = True,
-    embedder: Callable[[], Embedder | None] | None = None,
-    pairs: Iterator[int] | None = None,
-) -> bool:
-    """Whether something of a claim is in no source, or it is about something else by its words
-    where nothing else tells. embedder: is opened for an English word in another's place. pairs: as
-    of `find_verdicts`."""
-    texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
-    results = [source.text for source in sources if source.by_tool]
-    words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
-    unlike = None
-    if embedder and is_english(claim):
-        pairs = iter(range(MOST_PAIRS)) if pairs is None else pairs
-        unlike = partial(_are_unlike, embedder, pairs, islice(pairs, MOST_PAIRS))
-    if find_veto(claim, texts, question, words_known, results, unlike):
-        return True
-    if not is_cited and strange_words(claim, words_known):
-        return True
-    return verdict is None and is_about_else(claim, texts, words_known, is_cited=is_cited)
+    def _are_unlike(self, left: Iterator[int], one: str, other: str, text: str) -> bool | None:
+        if not self.embedder or next(left, None) is None:
+            return None
+        found = are_unlike(one, other, text, self.embedder)
+        if found is None:  # it is not asked again
+            deque(self.pairs, maxlen=0)
+        return found
 
+    def _of_clause(
+        self,
+        clause: str,
+        numbers: Sequence[int],
+        sources: Sequence[Cited],
+        alone: Mapping[int, Verdict],
+    ) -> list[tuple[int, Verdict]]:
+        """Return the verdicts of the numbers behind a clause, in their order."""
+        by_number = {source.number: source for source in sources}
+        left = list(by_number)
+        found: dict[int, Verdict] = {}
+        for number in reversed([n for n in numbers if n in by_number]):
+            found[number] = alone[number]
+            if alone[number] is not False:
+                continue
+            others = [n for n in left if n != number]
+            without = _any([alone[n] for n in others])
+            if without is False and others:
+                rest = [by_number[n] for n in others]
+                without = self._together(clause, rest) if len(rest) > 1 else False
+                if without is False and self._together(clause, [*rest, by_number[number]]):
+                    found[number] = True
+            if without:
+                left.remove(number)
+            elif without is None:
+                found[number] = None
+        return [(number, found[number]) for number in numbers if number in found]
 
-def _are_unlike(
-    embedder: Callable[[], Embedder | None],
-    pairs: Iterator[int],
-    left: Iterator[int],
-    one: str,
-    other: str,
-    text: str,
-) -> bool | None:
-    if next(left, None) is None:
-        return None
-    found = are_unlike(one, other, text, embedder)
-    if found is None:  # it is not asked again
-        deque(pairs, maxlen=0)
-    return found
+    def _alone(
+        self, claim: str, sources: Sequence[Cited], *, each: bool
+    ) -> tuple[dict[int, Verdict], dict[int, str]]:
+        """Return what each source says of a claim, and its best sentence.
 
+        each: each is judged by itself; else it is enough that one supports it."""
+        passages = [source for source in sources if not source.by_tool]
+        texts = [(source.text, source.above) for source in passages]
+        found = dict(
+            zip(passages, find_support(claim, texts, self.embedder, each=each), strict=True)
+        )
+        verdicts: dict[int, Verdict] = {s.number: one.is_supported for s, one in found.items()}
+        verdicts |= {s.number: _told_by(claim, s.text) for s in sources if s.by_tool}
+        return verdicts, {s.number: one.quote for s, one in found.items()}
 
-def _of_clause(
-    clause: str,
-    numbers: Sequence[int],
-    sources: Sequence[Cited],
-    alone: Mapping[int, Verdict],
-    embedder: Callable[[], Embedder | None] | None,
-) -> list[tuple[int, Verdict]]:
-    """Return the verdicts of the numbers behind a clause, in their order."""
-    by_number = {source.number: source for source in sources}
-    left = list(by_number)
-    found: dict[int, Verdict] = {}
-    for number in reversed([n for n in numbers if n in by_number]):
-        found[number] = alone[number]
-        if alone[number] is not False:
-            continue
-        others = [n for n in left if n != number]
-        without = _any([alone[n] for n in others])
-        if without is False and others:
-            rest = [by_number[n] for n in others]
-            without = _together(clause, rest, embedder) if len(rest) > 1 else False
-            if without is False and _together(clause, [*rest, by_number[number]], embedder):
-                found[number] = True
-        if without:
-            left.remove(number)
-        elif without is None:
-            found[number] = None
-    return [(number, found[number]) for number in numbers if number in found]
-
-
-def _alone(
-    claim: str,
-    sources: Sequence[Cited],
-    embedder: Callable[[], Embedder | None] | None,
-    *,
-    each: bool,
-) -> tuple[dict[int, Verdict], dict[int, str]]:
-    """Return what each source says of a claim, and its best sentence.
-
-    each: each is judged by itself; else it is enough that one supports it."""
-    passages = [source for source in sources if not source.by_tool]
-    found = find_support(claim, [(s.text, s.above) for s in passages], embedder, each=each)
-    verdicts: dict[int, Verdict] = {
-        source.number: support.is_supported for source, support in zip(passages, found, strict=True)
-    }
-    verdicts |= {s.number: _told_by(claim, s.text) for s in sources if s.by_tool}
-    return verdicts, {s.number: one.quote for s, one in zip(passages, found, strict=True)}
-
-
-def _together(
-    claim: str, sources: Sequence[Cited], embedder: Callable[[], Embedder | None] | None
-) -> Verdict:
-    """Whether several sources say a claim, each a part of it."""
-    text = "\n\n".join(source.text for source in sources)
-    told = [_told_by(claim, text)] if any(source.by_tool for source in sources) else []
-    if all(source.by_tool for source in sources):
-        return _any(told)
-    above = " ".join(source.above for source in sources)
-    (joined,) = find_support(claim, [(text, above)], embedder)
-    return _any([joined.is_supported, *told])
+    def _together(self, claim: str, sources: Sequence[Cited]) -> Verdict:
+        """Whether several sources say a claim, each a part of it."""
+        text = "\n\n".join(source.text for source in sources)
+        told = [_told_by(claim, text)] if any(source.by_tool for source in sources) else []
+        if all(source.by_tool for source in sources):
+            return _any(told)
+        above = " ".join(source.above for source in sources)
+        (joined,) = find_support(claim, [(text, above)], self.embedder)
+        return _any([joined.is_supported, *told])
 
 
 def _told_by(claim: str, result: str) -> Verdict:

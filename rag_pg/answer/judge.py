@@ -6,13 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rag_pg.answer.attribution_scores import (
-    MOST_OF_ANSWER,
-    Cited,
-    Verdicts,
-    find_verdicts,
-    is_refuted,
-)
+from rag_pg.answer.attribution_scores import Checker, Cited, Verdicts
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.talk import Talk
 from rag_pg.answer.veto import foreign_names
@@ -65,9 +59,7 @@ class Judge:
         texts = (question, *(f"{source.above} {source.text}" for source in self._sources))
         self._known = {word for text in texts for word in word_set(text)}
         self._talk = Talk(self._known)
-        self._question = question
-        self._embedder = embedder
-        self._pairs = iter(range(MOST_OF_ANSWER))
+        self._checker = Checker(embedder=embedder, question=question, known=self._known)
         self._denied = [_plain(s.claim) for text in denied for s in read_statements(text)]
         self.locate = locate
         self._found: dict[tuple[str, bool], Grounded] = {}
@@ -96,7 +88,7 @@ class Judge:
         if foreign_names(claim, "", self._known):  # whatever the sources write in capitals
             return True
         here = [source for source in self._sources if source.number in statement.numbers]
-        return is_refuted(claim, here or self._sources, self._question, self._known, True)
+        return replace(self._checker, embedder=None).refutes(claim, here or self._sources, True)
 
     def _ground(self, statement: Statement) -> Grounded:
         cited = [self._by_number[n] for n in statement.numbers if n in self._by_number]
@@ -126,19 +118,14 @@ class Judge:
 
     def _verdicts(self, statement: Statement) -> Verdicts:
         here = [source for source in self._sources if source.number in statement.numbers]
-        found = self._compared(statement, here or self._sources)
+        found = self._checker.verdicts(statement, here or self._sources)
         by_tool = [source for source in self._sources if source.by_tool and source not in here]
         if found.is_supported is False and here and by_tool:  # calculated from what is cited
             more = replace(statement, numbers=())
-            joined = self._compared(more, [*here, *by_tool])
+            joined = self._checker.verdicts(more, [*here, *by_tool])
             if joined.is_supported:
                 return replace(found, is_supported=True, supports=dict.fromkeys(found.supports))
         return found
-
-    def _compared(self, statement: Statement, sources: Sequence[Cited]) -> Verdicts:
-        return find_verdicts(
-            statement, sources, self._embedder, self._question, self._known, self._pairs
-        )
 
     def _is_denied(self, statement: Statement) -> bool:
         claim = _plain(statement.claim)

@@ -16,7 +16,6 @@ _MODALS = frozenset(
 )
 _THEN = frozenset(words("then afterwards dann danach ensuite puis luego después"))
 MOST_WORDS = 60  # of a claim and a sentence, of which things are looked for that changed places
-MOST_STEPS = 50  # of a claim and a sentence, whose order is compared
 _SEQUENCE = re.compile(
     r"\b(?:first(?=\s*(?:[,;.:]|$)|\s+(?:\w+\s+)?(?:the|an?)\b)|then|afterwards|finally|zuerst|dann|danach|zuletzt|d['’]abord|ensuite|puis|enfin"
     r"|primero|luego|después)\b",

@@ -12,13 +12,13 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg.answer import attribution_scores
-from rag_pg.answer.attribution_scores import MOST_OF_ANSWER, Cited, Verdicts, find_verdicts
+from rag_pg.answer.attribution_scores import MOST_OF_ANSWER, Checker, Cited, Verdicts
 from rag_pg.answer.edit import without_marks, without_support
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.term_match import are_unlike
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.providers.minilm.embedder import MiniLM
-from rag_pg.text import content_words, is_function_word
+from rag_pg.text import content_words, is_function_word, words
 from rag_pg.types import Vectors
 
 PUMP = "The pump runs at 50 bar. It has two valves of steel."
@@ -47,7 +47,7 @@ class WordsThatSay(HashEmbedder):
 def judge(text: str) -> Verdicts:
     (statement,) = read_statements(text)
     here = [SOURCES[number] for number in statement.numbers]
-    return find_verdicts(statement, here, WordsThatSay)
+    return Checker(embedder=WordsThatSay).verdicts(statement, here)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_source_that_says_nothing_of_it_does_not_support(
 
 def test_without_an_embedder_other_words_are_left_open() -> None:
     (statement,) = read_statements("The pump runs at high pressure [1][2].")
-    found = find_verdicts(statement, [SOURCES[1], SOURCES[2]], None)
+    found = Checker().verdicts(statement, [SOURCES[1], SOURCES[2]])
     assert found.supports == {1: True, 2: None}
 
 
@@ -107,7 +107,7 @@ def test_planted_pairs_are_told_apart() -> None:
         sources = [Cited(number=2 - first, text=f"In {other_place} it rains. {right}."),
                    Cited(number=1 + first, text=wrong)]  # fmt: skip
         (statement,) = read_statements(f"{right} [1][2].")
-        found = find_verdicts(statement, sources, WordsThatSay)
+        found = Checker(embedder=WordsThatSay).verdicts(statement, sources)
         assert found.supports == {2 - first: True, 1 + first: False}, (right, wrong)
 
 
@@ -212,7 +212,7 @@ def test_a_word_in_the_place_of_one_that_means_the_same_is_no_lie(
     for said in (word, same, other):
         (statement,) = read_statements(f"{source.partition('.')[0].replace(word, said)} [1].")
         here = [Cited(number=1, text=source)]
-        told.append(find_verdicts(statement, here, lambda: minilm).is_supported)
+        told.append(Checker(embedder=lambda: minilm).verdicts(statement, here).is_supported)
     assert told == [True, True, False]
 
 
@@ -238,20 +238,11 @@ def test_an_answer_of_many_doubts_compares_some_words_and_asks_nobody_who_is_dow
 
     asked: list[Any] = []
     monkeypatch.setattr(attribution_scores, "are_unlike", compare)
-    pairs = iter(range(MOST_OF_ANSWER))
+    checker = Checker(embedder=HashEmbedder)
     source = "The wealthy attorney purchased the old fortress above the meadow in the spring."
-    for word in (
-        "orchard",
-        "sandwich",
-        "barrel",
-        "lantern",
-        "saddle",
-        "pebble",
-        "ribbon",
-        "kettle",
-    ):
+    for word in words("orchard sandwich barrel lantern saddle pebble ribbon kettle"):
         for place in ("attorney", "fortress", "meadow"):
             (statement,) = read_statements(f"{source[:-1].replace(place, word)} [1].")
             here = [Cited(number=1, text=source)]
-            find_verdicts(statement, here, HashEmbedder, pairs=pairs)
+            checker.verdicts(statement, here)
     assert len(asked) == count
