@@ -82,26 +82,34 @@ _REFERS = re.compile(  # to the sentence before
 _BOLD = re.compile(r"(\*\*|__).+\1")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, the passages for it, best first, and what reads the text around one."""
+
+    question: str
+    kind: QuestionKind
+    ranked: Sequence[Candidate]
+    read_around: ReadAround | None
+
+
 def compose_answer(
     question: str, evidence: Evidence, read_around: ReadAround | None = None
 ) -> Answer:
     """Return the answer of evidence, whether or not it is enough."""
     ranked, kind = sorted(evidence.candidates, key=lambda c: -c.score), evidence.kind
+    asked = _Asked(question, kind, ranked, read_around)
     weights = {word: a.weight for a in evidence.asked for word in words(a.word)}
-    first, asked = (ranked[0], ranked[0].best), Identifiers.of(question)
-    edition = _edition(question, first, ranked)
+    first, named = (ranked[0], ranked[0].best), Identifiers.of(question)
+    edition = _edition(asked, first)
     parts = _of_each_part(question, ranked, weights)
     has_parts = len(parts) > 1
     if has_parts:
-        passages = _by_passage(_edition(question, part, ranked) or part for part in parts)
+        passages = _by_passage(_edition(asked, part) or part for part in parts)
     else:
-        c, at = edition or _of_counted(question, ranked, read_around) or first
+        c, at = edition or _of_counted(asked) or first
         alone = edition or kind == "how_to"
-        passages = [(c, [at, *([] if alone else _next_best(question, asked, c, at, kind))])]
-    shown = [
-        _show_passage(question, c, cited, kind, read_around, number, ranked)
-        for number, (c, cited) in enumerate(passages, 1)
-    ]
+        passages = [(c, [at, *([] if alone else _next_best(asked, named, c, at))])]
+    shown = [_show_passage(asked, n, c, cited) for n, (c, cited) in enumerate(passages, 1)]
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]
     seen = {_source(c.hit) for c, _ in passages}
     documents = [c.hit.document_id for c, _ in passages]
@@ -112,12 +120,12 @@ def compose_answer(
         if len(citations) > FURTHER:
             break
         path = " › ".join(heading_path(c.hit)) or c.hit.uri
-        if c.evidence < first[0].evidence - FURTHER_LESS or asked.differ_in(path):
+        if c.evidence < first[0].evidence - FURTHER_LESS or named.differ_in(path):
             continue
         documents.append(c.hit.document_id)
         seen.add(_source(c.hit))
         number = len(citations) + 1
-        excerpt, quote = _excerpt(c, _answering(question, c, c.best, kind))
+        excerpt, quote = _excerpt(c, _answering(asked, c, c.best))
         paragraphs.append(f"{_age(c, *passages[0])}{path}: {excerpt} [{number}]")
         citations.append(cite(number, c.hit, quote))
     return Answer(
@@ -154,12 +162,12 @@ def _by_passage(cited: Iterable[Cited]) -> list[tuple[Candidate, list[int]]]:
     return list(found.values())
 
 
-def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited | None:
+def _edition(asked: _Asked, first: Cited) -> Cited | None:
     """Return the sentence of the newest document, of the time that a question is about, which
     states other figures than the answering one, or of the newest section of its document; None
     where that is of it."""
-    c, at = first
-    if section := _newest_section(question, c, at, ranked):
+    question, (c, at) = asked.question, first
+    if section := _newest_section(asked, c, at):
         return section
     until = asked_until(question)
     years = re.findall(r"\b\d{4}\b", question) if until is None else [str(until.year)]
@@ -169,7 +177,7 @@ def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited 
     last = until or date.max
     editions = [
         (found, -n, other.scores[position], position)
-        for n, other in enumerate(ranked)
+        for n, other in enumerate(asked.ranked)
         if day and (found := other.day) and found <= last and (found > day or day > last)
         for position, against in enumerate(other.sentences)
         if other_figures(c.hit, sentence, other.hit, against.text)
@@ -179,21 +187,19 @@ def _edition(question: str, first: Cited, ranked: Sequence[Candidate]) -> Cited 
     if not editions:
         return None
     _, n, _, position = max(editions)
-    return ranked[-n], position
+    return asked.ranked[-n], position
 
 
-def _newest_section(
-    question: str, c: Candidate, at: int, ranked: Sequence[Candidate]
-) -> Cited | None:
+def _newest_section(asked: _Asked, c: Candidate, at: int) -> Cited | None:
     """Return the sentence of the section of latest date, as of release notes, which states other
     figures than the answering one of its document; None where there is none or a question names
     a number, which may be a section's."""
     day = _section_day(c, at)
-    if day is None or has_number(question):
+    if day is None or has_number(asked.question):
         return None
     later = [
         (found, -n, position)
-        for n, other in enumerate(ranked)
+        for n, other in enumerate(asked.ranked)
         if other.hit.document_id == c.hit.document_id
         for position, against in enumerate(other.sentences)
         if (found := _section_day(other, position)) is not None
@@ -203,7 +209,7 @@ def _newest_section(
     if not later:
         return None
     _, n, position = max(later)
-    return ranked[-n], position
+    return asked.ranked[-n], position
 
 
 def _section_day(c: Candidate, at: int) -> date | None:
@@ -322,19 +328,17 @@ def _agreement(word: str, text: Collection[str]) -> float:
     return float(word in text) or INFLECTED * is_among(word, text)
 
 
-def _next_best(
-    question: str, asked: Identifiers, c: Candidate, at: int, kind: QuestionKind
-) -> list[int]:
+def _next_best(asked: _Asked, named: Identifiers, c: Candidate, at: int) -> list[int]:
     """Return the best other sentence of a passage, where it says enough, or where the first lacks
     the number that is asked for, in its unit, and this has it, under the same heading; none beside
     an item or a row, as the others speak of something else, and none that names another
     identifier."""
-    units = asked_dimensions(question)
+    units = asked_dimensions(asked.question)
     told = [bool(units) and has_amount(shown, units) for shown in c.shown]
     told = told if any(told) else [has_number(shown) for shown in c.shown]
     is_prose = c.sentences[at].kind == "prose"
     others = [n for n, s in enumerate(c.sentences) if n != at and is_prose and s.kind == "prose"]
-    if numbers := kind == "quantity":
+    if numbers := asked.kind == "quantity":
         others = [n for n in others if c.headings_above[n] == c.headings_above[at]]
         gap = c.hit.content[c.sentences[at].stop :][:2]
         others = others if is_prose else [at + 1] if gap.strip(" ") and "\n" not in gap else []
@@ -344,7 +348,7 @@ def _next_best(
     page = Page.plain(c.hit.content, c.sentences)
     if page.sections[page.section(at)].level >= CLAUSE:  # the others are about something else
         others = [n for n in others if page.section(n) == page.section(at)]
-    others = [n for n in others if not asked.differ_in(c.shown[n])]
+    others = [n for n in others if not named.differ_in(c.shown[n])]
     if not numbers:
         others = [n for n in others if c.scores[n] >= SECOND[bool(c.word_shares[n])] * c.scores[at]]
     best = max(others, key=lambda n: c.scores[n], default=None)
@@ -360,25 +364,18 @@ class _Shown:
     note: str
 
 
-def _show_passage(
-    question: str,
-    c: Candidate,
-    cited: Sequence[int],
-    kind: QuestionKind,
-    read_around: ReadAround | None,
-    number: int,
-    ranked: Sequence[Candidate],
-) -> _Shown:
+def _show_passage(asked: _Asked, number: int, c: Candidate, cited: Sequence[int]) -> _Shown:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
-    cited = list(dict.fromkeys(_answering(question, c, at, kind) for at in cited))
+    question, kind = asked.question, asked.kind
+    cited = list(dict.fromkeys(_answering(asked, c, at) for at in cited))
     if (what := c.sentences[cited[0]].kind) != "prose":  # what else is of something else
         cited = [n for n in cited if c.sentences[n].kind == what]
     cited = list(dict.fromkeys([*cited, *(n for at in cited for n in _needed(c, at, kind))]))
-    page, positions = _on_page(c, cited, read_around)
+    page, positions = _on_page(asked, c, cited)
     section = page.section(positions[0])
     parts = [*heading_path(c.hit), page.sections[section].heading]
     path = " › ".join(dict.fromkeys(filter(None, parts)))
-    if counted := _count_rows(question, c, page, positions[0], number, ranked):
+    if counted := _count_rows(asked, c, page, positions[0], number):
         return replace(counted, text=f"{path}\n\n{counted.text}" if path else counted.text)
     how_to = kind == "how_to"
     follow = None
@@ -452,7 +449,7 @@ def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
     return [n for n in range(begin, end) if n != position]
 
 
-def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -> int:
+def _answering(asked: _Asked, c: Candidate, position: int) -> int:
     """Return the sentence that answers: behind one that asks or is a heading in bold, and in the
     place of a table's head, or of what introduces a table or list, the row or item with the most of
     the question's words, of such the nearest; how something is done, all items say."""
@@ -464,15 +461,15 @@ def _answering(question: str, c: Candidate, position: int, kind: QuestionKind) -
     ):
         position += 1
     page = Page.plain(c.hit.content, c.sentences)
-    if kind == "how_to":
+    if asked.kind == "how_to":
         position = _first_step(c, page, position)
-    leads = kind != "how_to" and c.shown[position].endswith(OPEN)
+    leads = asked.kind != "how_to" and c.shown[position].endswith(OPEN)
     block = page.block(position + leads)
     if block is None or block.first != position + leads or block.starts[0] == position:
         return position
-    asked = content_words(question)
     own = [position, *block.starts]
-    has = [{a for a in asked if is_among(a, words(c.shown[at]))} for at in own]
+    wanted = content_words(asked.question)
+    has = [{a for a in wanted if is_among(a, words(c.shown[at]))} for at in own]
     best = max(
         range(1, len(own)),
         key=lambda n: (
@@ -504,12 +501,7 @@ def _first_step(c: Candidate, page: Page, position: int) -> int:
 
 
 def _count_rows(
-    question: str,
-    c: Candidate,
-    page: Page,
-    position: int,
-    number: int,
-    ranked: Sequence[Candidate],
+    asked: _Asked, c: Candidate, page: Page, position: int, number: int = 1
 ) -> _Shown | None:
     """Return what a question wants to be counted over a table, with the rows that this is true of;
     None where the table may go on outside the page, or none of them stands in a passage of its
@@ -521,11 +513,11 @@ def _count_rows(
     table = near[0]
     lead = page.sentences[table.first - 1].text if table.first > section.first else ""
     about = " ".join([*heading_path(c.hit), section.heading, lead])
-    found = _aggregate(question, table, about)
+    found = _aggregate(asked.question, table, about)
     if found is None or not page.is_whole(table):
         return None
     result, rows = found
-    own = [c, *(other for other in ranked if other.hit.document_id == c.hit.document_id)]
+    own = [c, *(other for other in asked.ranked if other.hit.document_id == c.hit.document_id)]
     quoted = next(((one, texts) for one in own if (texts := _inside(one, page, rows))), None)
     if quoted is None:
         return None
@@ -550,20 +542,18 @@ def _aggregate(question: str, table: Table, about: str) -> tuple[str, Sequence[i
     return of_rows[0] if len(of_rows) == 1 else None
 
 
-def _of_counted(
-    question: str, ranked: Sequence[Candidate], read_around: ReadAround | None
-) -> Cited | None:
+def _of_counted(asked: _Asked) -> Cited | None:
     """Return the best sentence of the first passage of the first document, or of one with as much
     evidence, around which what a question wants can be counted; None for none, or where nothing is
     counted."""
-    if not is_counted(question):
+    if not is_counted(asked.question):
         return None
-    first = ranked[0]
-    for c in ranked:
+    first = asked.ranked[0]
+    for c in asked.ranked:
         if c.hit.document_id != first.hit.document_id and c.evidence < first.evidence:
             continue
-        page, positions = _on_page(c, [c.best], read_around)
-        if _count_rows(question, c, page, positions[0], 1, ranked):
+        page, positions = _on_page(asked, c, [c.best])
+        if _count_rows(asked, c, page, positions[0]):
             return c, c.best
     return None
 
@@ -574,11 +564,9 @@ def _inside(c: Candidate, page: Page, rows: Sequence[int]) -> list[str]:
     return [text for text in texts if text in c.hit.content]
 
 
-def _on_page(
-    c: Candidate, cited: Sequence[int], read_around: ReadAround | None
-) -> tuple[Page, list[int]]:
+def _on_page(asked: _Asked, c: Candidate, cited: Sequence[int]) -> tuple[Page, list[int]]:
     """Return the hit with the text around it, and where the cited sentences stand there."""
-    around = read_around(c.hit.chunk_id) if read_around else None
+    around = asked.read_around(c.hit.chunk_id) if asked.read_around else None
     content = c.hit.content.strip()
     offset = around.content.find(content) if around else -1
     if around is not None and offset >= 0:
@@ -591,7 +579,7 @@ def _on_page(
         if positions[0] is not None:
             return page, [position for position in dict.fromkeys(positions) if position is not None]
     alone = Page.plain(c.hit.content, c.sentences)
-    is_all = read_around is None
+    is_all = asked.read_around is None
     return replace(alone, begins=is_all, ends=is_all), list(cited)
 
 
