@@ -4,7 +4,7 @@ something else, and excludes it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -13,6 +13,7 @@ from rag_pg.answer.figures import MONTHS, SPELLED_OUT, is_number
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.order import GERMAN, MOST_WORDS
+from rag_pg.answer.relations import read_phrases
 from rag_pg.answer.strange import is_common, is_frequent, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
 from rag_pg.text import common_start, is_among, is_function_word, same_word, words
@@ -54,16 +55,9 @@ _AMBIGUOUS = frozenset(
 )  # of time or of a place
 
 
-def _read_groups() -> dict[tuple[str, ...], set[tuple[int, int]]]:
-    found: dict[tuple[str, ...], set[tuple[int, int]]] = {}
-    for line, groups in enumerate(_EXCLUDE.strip().splitlines()):
-        for group, phrases in enumerate(groups.split("|")):
-            for phrase in phrases.split(";"):
-                found.setdefault(tuple(words(phrase)), set()).add((line, group))
-    return found
-
-
-_GROUPS = _read_groups()
+_GROUPS: dict[tuple[str, ...], set[tuple[int, int]]] = {}
+for _phrase, _line, _group in read_phrases(_EXCLUDE):
+    _GROUPS.setdefault(_phrase, set()).add((_line, _group))
 _RELATING = frozenset(word for phrase in _GROUPS for word in phrase)
 
 
@@ -293,12 +287,9 @@ def _have_one_head(one: str, other: str) -> bool:
 
 
 def _read(text: str) -> list[_Word]:
-    return [*_words_of(text)]
-
-
-def _words_of(text: str) -> Iterator[_Word]:
+    found: list[_Word] = []
     for match in _TOKEN.finditer(text):
         inside = text[: match.start()].strip("\"“„'*_ ([-|") or _CAPITAL.match(text, match.end())
         is_name = match[0][0].isupper() and bool(inside)
-        for word in words(match[0]):
-            yield _Word(word, is_name)
+        found += [_Word(word, is_name) for word in words(match[0])]
+    return found

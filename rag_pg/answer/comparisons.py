@@ -14,7 +14,7 @@ from rag_pg.answer.negation import CLAUSE, is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import names_cell
 from rag_pg.answer.scales import SCALES
-from rag_pg.text import has_word, is_function_word, same_word, words
+from rag_pg.text import has_word, is_function_word, same_word, told_words
 
 _THAN = re.compile(r"(?<!rather )(?<!other )\b(?:than|als|que)\b", re.IGNORECASE)
 _AS = re.compile(  # three times as much as
@@ -65,7 +65,7 @@ def is_reckoned_wrongly(claim: str, sources: Sequence[str]) -> bool:
         first_part, second_part = clause[: than.start()], clause[than.end() :]
         if where := _IN.match(second_part):  # more in the first group than in the other
             first_part = re.split(rf"(?i)\b{where[1]}\s", first_part)[-1]
-        before, behind = _told(first_part), _told(second_part)
+        before, behind = told_words(first_part), told_words(second_part)
         first = next((w for w in before if w not in behind), "")
         second = next((w for w in behind if w not in before), "")
         if first and second and _is_denied(clause, first, second, than, sources):
@@ -174,7 +174,3 @@ def _texts(clause: str, thing: str, other: str, sources: Sequence[str]) -> Itera
             elif here:
                 parts = [part for part in CLAUSE.split(text) if part.strip()]
                 yield from (p for p in parts if has_word(p, thing) and not has_word(p, other))
-
-
-def _told(text: str) -> list[str]:
-    return [word for word in words(text) if not is_function_word(word)]

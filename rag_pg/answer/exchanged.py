@@ -149,7 +149,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _dates_otherwise(claim, sentence)
         or _says_otherwise(claim, sentence)
         or _frees(claim, sentence)
-        or _orders_otherwise(claim, sentence)
+        or _ranks_otherwise(_ordinals(claim), _ordinals(sentence), operator.eq)
         or _mixes_parallels(claim, sentence)
         or _takes_predicate(claim, sentence)
     )
@@ -192,11 +192,6 @@ def _counts_otherwise(claim: str, sentence: str) -> bool:
         and any(same_word(one[1].lower(), of) for _, _, of in counted_figures(sentence))
         and not any(is_among(one[1].lower(), words(of)) for of in _SINGLE.findall(sentence))
     )
-
-
-def _orders_otherwise(claim: str, sentence: str) -> bool:
-    """The first for the fourth, of the same noun."""
-    return _ranks_otherwise(_ordinals(claim), _ordinals(sentence), operator.eq)
 
 
 def _ranks_otherwise(
@@ -296,6 +291,7 @@ def _frees(claim: str, sentence: str) -> bool:
 
 
 def _ordinals(text: str) -> Iterator[_Ranked]:
+    """What is the first, the fourth and so on."""
     for word, noun in pairwise(words(text)):
         if word in ORDINALS and not is_function_word(noun):
             yield ORDINALS[word], [noun]
@@ -316,13 +312,10 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     wholes += [[*zip(*pair, strict=True)] for pair in pairwise(_GIVEN.findall(sentence.lower()))]
     if not is_negated(claim) and any(_is_mixed(claim, slots) for slots in wholes):
         return True
-    if _takes_cell(claim, sentence):
-        return True
-    return any(
+    return _takes_cell(claim, sentence) or any(
         _is_mixed(clause, slots)
-        for clause in _CLAUSE.split(claim)
-        if not (is_negated(clause) or _COMPARES.search(clause))
-        and not any(all(_has(part, word) for word in _tokens(clause)) for part in tokens)
+        for clause, mine in _stating(claim)
+        if not any(_has_all(part, mine) for part in tokens)
         for slots in pairs
     )
 
@@ -359,12 +352,17 @@ def _takes_predicate(claim: str, sentence: str) -> bool:
             subjects.setdefault(theirs[0][:_STEM], []).append((theirs, mine))
     return any(
         _is_of_other(tokens, own, other)
-        for clause in (_CLAUSE.split(claim) if subjects else ())
-        if (tokens := _tokens(clause))
-        and _has_subject(clause)
-        and not (is_negated(clause) or _COMPARES.search(clause))
+        for clause, tokens in (_stating(claim) if subjects else ())
+        if tokens and _has_subject(clause)
         for own, other in subjects.get(tokens[0][:_STEM], ())
     )
+
+
+def _stating(claim: str) -> Iterator[tuple[str, Sequence[str]]]:
+    """The clauses that neither deny nor compare, with their words."""
+    for clause in _CLAUSE.split(claim):
+        if not (is_negated(clause) or _COMPARES.search(clause)):
+            yield clause, _tokens(clause)
 
 
 def _is_of_other(clause: Sequence[str], own: Sequence[str], other: Sequence[str]) -> bool:
@@ -387,19 +385,16 @@ def _has_subject(clause: str) -> bool:
 
 def _is_mixed(clause: str, slots: Sequence[tuple[str, str]]) -> bool:
     mine = _tokens(clause)
-    sides = set()
-    for one, other in slots:
-        first, second = _has(mine, one), _has(mine, other)
-        if first != second:
-            sides.add(first)
-    return len(sides) == 2
+    sides = ((_has(mine, one), _has(mine, other)) for one, other in slots)
+    return len({first for first, second in sides if first != second}) == 2
 
 
 def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
     """Return what stands in the same place of two parallel clauses: their numbers and
     names in order, where they begin, and each word where both are built alike."""
     first, second = _tokens(one), _tokens(other)
-    pairs = [*zip(_numbers(first), _numbers(second), strict=False)]
+    numbers = ([token for token in side if token.isdigit()] for side in (first, second))
+    pairs = [*zip(*numbers, strict=False)]
     pairs += zip(_names(one), _names(other), strict=False)
     if first and second and one[0].isupper() and _is_named(other, sentence):
         pairs += [(first[0], second[0]), (first[-1], second[-1])]
@@ -459,10 +454,6 @@ def _tokens(text: str) -> list[str]:
         if (token := in_figures(word)).isdigit()
         or not (is_function_word(word) or word in _LEFT_OUT)
     ]
-
-
-def _numbers(tokens: Sequence[str]) -> list[str]:
-    return [token for token in tokens if token.isdigit()]
 
 
 def _names(text: str) -> list[str]:

@@ -84,6 +84,7 @@ ORDINALS = {
 }
 YEAR = "january januar janvier enero; february februar février febrero; march märz mars marzo; april avril abril; may mai mayo; june juni juin junio; july juli juillet julio; august août agosto; september septembre septiembre; october oktober octobre octubre; november novembre noviembre; december dezember décembre diciembre"  # noqa: E501
 MONTHS = {name: at for at, names in enumerate(YEAR.split("; "), 1) for name in names.split()}
+MONTH = "|".join(MONTHS)  # a pattern
 
 
 _LARGE: dict[str, int | Decimal] = {

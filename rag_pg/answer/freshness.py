@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from rag_pg.answer.figures import COUNTS, MONTHS
+from rag_pg.answer.figures import COUNTS, MONTH, MONTHS
 from rag_pg.text import content_words, split_sentences
 from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
@@ -31,16 +31,15 @@ SHARED = 0.7  # share of a passage's words that the later edition of its documen
 _IN_A_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)(?:[-_.]?(0[1-9]|1[0-2])(?:[-_.]?([0-2]\d|3[01]))?)?(?!\d)"
 )
-_MONTH = "|".join(MONTHS)
 _FIGURE = re.compile(  # a day with its month is one, and so is a number in a word
-    rf"\d+(?:[.,]\d+)*(?:\.?\s+(?:{_MONTH})\b)?|\b(?:{_MONTH})\s+\d+|\b(?:{'|'.join(COUNTS)})\b",
+    rf"\d+(?:[.,]\d+)*(?:\.?\s+(?:{MONTH})\b)?|\b(?:{MONTH})\s+\d+|\b(?:{'|'.join(COUNTS)})\b",
     re.IGNORECASE,
 )
 _OF_ITSELF = re.compile(
     r"\b(?:updated|effective|valid|revised|dated|published|as of|version|edition|date|stand"
     r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}?"
     r"(?:(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4})"
-    rf"|(\d{{1,2}})\.?\s+({_MONTH})\s+(\d{{4}})|\b({_MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
+    rf"|(\d{{1,2}})\.?\s+({MONTH})\s+(\d{{4}})|\b({MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
     re.IGNORECASE,
 )
 _OF_A_ROW = re.compile(r"[^;\n]{0,20};\s[^;:\n]{1,60}:\s")  # date: 2024-05-01; event: …
@@ -53,7 +52,7 @@ _REPLACES = re.compile(r"(?i)\W*\b(?:replac|supersed|ersetzt|remplace|reemplaza|
 _ASKED_YEAR = re.compile(
     r"(?:\b(?:(?P<before>before|prior\s+to|earlier\s+than|vor|avant|antes\s+de)"
     r"|(?P<from>since|after|from|as\s+of|later\s+than|seit|nach|ab|depuis|après|dès|desde|después\s+de))"
-    rf"\s+(?:\S+\s+){{0,2}}?)?\b(?:(?P<month>{_MONTH})\s+)?(?P<year>(?:19|20)\d\d)\b(?![.,]?\d)",
+    rf"\s+(?:\S+\s+){{0,2}}?)?\b(?:(?P<month>{MONTH})\s+)?(?P<year>(?:19|20)\d\d)\b(?![.,]?\d)",
     re.IGNORECASE,
 )
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from rag_pg.answer.candidate import Candidate
 from rag_pg.answer.display import OPEN
-from rag_pg.answer.figures import MONTHS
+from rag_pg.answer.figures import MONTH
 from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
@@ -29,7 +29,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _NO_COUNT = re.compile(  # the number of an item, dates, times and sums
-    rf"(?m)^\s*\d{{1,3}}[.)]\s|\d{{1,2}}\.?\s+(?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)})\s+\d{{1,2}}\b"
+    rf"(?m)^\s*\d{{1,3}}[.)]\s|\d{{1,2}}\.?\s+(?:{MONTH})\b|\b(?:{MONTH})\s+\d{{1,2}}\b"
     r"|\b(?:19|20)\d\d\b|\b\d{1,2}[:.]\d\d\b|[$€£]\s?\d[\d.,]*",
     re.IGNORECASE,
 )

@@ -11,7 +11,7 @@ from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import CLAUSE, ONLY, is_negated
 from rag_pg.answer.strange import is_common, is_known, says_how
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.text import is_function_word, words
+from rag_pg.text import is_function_word, told_words, words
 
 _NEAR = 0.75  # of the words of each, that the other has
 _HINT = 1 / 3  # of a condition's words, from which on it is told; twice that in a question
@@ -74,18 +74,18 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
         return False
     if not main.strip():
         condition, _, main = condition.partition(",")
-    spoken, needed = _told(main), _told(condition)
-    mine = _told(_YES.sub("", claim))
-    under = [told for clause in CLAUSE.split(main) if (told := _told(clause))][-1:]
+    spoken, needed = told_words(main), told_words(condition)
+    mine = told_words(_YES.sub("", claim))
+    under = [told for clause in CLAUSE.split(main) if (told := told_words(clause))][-1:]
     return bool(
         needed
         and all(
             _share(told, mine) >= _NEAR
             for told in (under if under and len(under[0]) >= _MOST else (spoken, *under))
         )
-        and _share(mine, [*spoken, *_told(before)]) >= _NEAR
+        and _share(mine, [*spoken, *told_words(before)]) >= _NEAR
         and _share(needed, mine) < _HINT
-        and _share(needed, _told(question)) < 2 * _HINT
+        and _share(needed, told_words(question)) < 2 * _HINT
     )
 
 
@@ -129,7 +129,7 @@ def adds_only(claim: str, sentence: str) -> bool:
         return False
     if ONLY.search(sentence) or _IF.search(sentence) or _ASKS.search(sentence):
         return False
-    mine = _told(claim[: only.start()] + only[1] + claim[only.end() :])
+    mine = told_words(claim[: only.start()] + only[1] + claim[only.end() :])
     return len(mine) >= _SAME and _share(mine, words(sentence)) == 1
 
 
@@ -137,13 +137,9 @@ def _new(part: str) -> list[str]:
     """The words of a part of a claim that say something of its own."""
     return [
         word
-        for word in dict.fromkeys(_told(part))
+        for word in dict.fromkeys(told_words(part))
         if not (word.isdigit() or is_of_speech(word) or says_how(word))
     ]
-
-
-def _told(text: str) -> list[str]:
-    return [word for word in words(text) if not is_function_word(word)]
 
 
 def _share(asked: Sequence[str], own: Collection[str]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_pg.text import common_start, is_among, is_function_word, same_word, words
+from rag_pg.text import common_start, is_among, is_function_word, same_word, told_words, words
 
 _TOKEN = re.compile(r"\w+(?:[.,:]\d+|['’-]\w+)*")
 _ARTICLES = frozenset(words("the a an le la les l un une el los las"))
@@ -98,8 +98,8 @@ def is_done_to(claim: str, sentence: str) -> bool:
     if "by" in behind or is_among(actor, before) or not is_among(actor, behind):
         return False
     return any(
-        not is_function_word(word) and is_among(word, before) and not is_among(word, behind)
-        for word in words(claim[: done.start()])
+        is_among(word, before) and not is_among(word, behind)
+        for word in told_words(claim[: done.start()])
     )
 
 
@@ -116,9 +116,7 @@ def misorders(claim: str, sentence: str) -> bool:
 
 
 def _step(text: str) -> list[str]:
-    return [
-        w for w in words(_SEQUENCE.sub(" ", text)) if not is_function_word(w) and w not in _THEN
-    ]
+    return [word for word in told_words(_SEQUENCE.sub(" ", text)) if word not in _THEN]
 
 
 def _position(step: Sequence[str], steps: Sequence[Sequence[str]]) -> int:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 
 from rag_pg.answer.figures import SINGLE, in_digits, number_in_word
-from rag_pg.text import is_among, is_function_word, same_word, words
+from rag_pg.text import is_among, is_function_word, same_word, told_words, words
 
 # A line: the phrases of one side, and those that say the opposite of what follows them.
 _SIDES = """
@@ -49,17 +49,17 @@ PRONOUNS = frozenset(
 )
 
 
-def _read_sides() -> dict[tuple[str, ...], tuple[int, int]]:
-    found: dict[tuple[str, ...], tuple[int, int]] = {}
-    for number, line in enumerate(_SIDES.strip().splitlines()):
-        axis = _BOUNDS[0] if number in _BOUNDS else number
-        for side, phrases in enumerate(line.split("|")):
-            for phrase in phrases.split(";"):
-                found[tuple(words(phrase))] = (axis, side)
-    return found
+def read_phrases(table: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
+    """Yield the words of each phrase of a table, with its line and its group there."""
+    for line, groups in enumerate(table.strip().splitlines()):
+        for group, phrases in enumerate(groups.split("|")):
+            yield from ((tuple(words(phrase)), line, group) for phrase in phrases.split(";"))
 
 
-_OF = _read_sides()
+_OF = {
+    phrase: (_BOUNDS[0] if line in _BOUNDS else line, side)
+    for phrase, line, side in read_phrases(_SIDES)
+}
 _LONGEST = max(map(len, _OF))
 OF_SIDES = frozenset(word for phrase in _OF for word in phrase if not is_function_word(word))
 
@@ -143,10 +143,7 @@ def is_swapped(claim: str, sentence: str) -> bool:
 
 def _things(text: str, match: re.Match[str]) -> tuple[set[str], set[str]]:
     sides = (text[: match.start(1)], text[match.end() :])
-    before, behind = (
-        {word for word in words(side) if not is_function_word(word) and word not in PRONOUNS}
-        for side in sides
-    )
+    before, behind = ({word for word in told_words(side) if word not in PRONOUNS} for side in sides)
     return before - behind, behind - before
 
 

@@ -20,7 +20,7 @@ from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.relations import bounds_of
-from rag_pg.text import Table, content_words, is_among, is_function_word, words
+from rag_pg.text import Table, content_words, is_among, told_words, words
 
 _YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "vrai", "sí", "si"])
 _NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
@@ -185,6 +185,5 @@ def _reading(
 
 def names_cell(claim: str, cell: str) -> bool:
     """Whether a claim has all words of a cell."""
-    stated = [word for word in words(cell) if not is_function_word(word)]
-    found = words(claim)
+    stated, found = told_words(cell), words(claim)
     return bool(stated) and all(is_among(w, found) for w in stated)

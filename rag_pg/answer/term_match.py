@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_pg.answer.figures import MONTHS
+from rag_pg.answer.figures import MONTH, MONTHS
 from rag_pg.answer.head import find_names
 from rag_pg.answer.question_kind import says_kind
 from rag_pg.answer.strange import ordinary_words
@@ -17,7 +17,7 @@ from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers import embed_documents, embed_query
-from rag_pg.text import content_words, is_among, is_function_word, same_word, words
+from rag_pg.text import content_words, is_among, is_function_word, same_word, told_words, words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 
 Numbers = NDArray[np.float64]
@@ -36,8 +36,8 @@ LONGEST = 1000  # characters of a question whose abbreviations are written out
 
 _NUMBERED = re.compile(r"\b[A-Z]{2,}s?\b")
 _DAY = re.compile(  # 9 December 2026, December 9
-    rf"(?<![\d.])(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?({'|'.join(MONTHS)})"
-    rf"|({'|'.join(MONTHS)})\s+(\d{{1,2}})(?:st|nd|rd|th)?)\b(?:,?\s+(?:de\s+)?(\d{{4}})\b)?",
+    rf"(?<![\d.])(?:(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:de\s+)?({MONTH})"
+    rf"|({MONTH})\s+(\d{{1,2}})(?:st|nd|rd|th)?)\b(?:,?\s+(?:de\s+)?(\d{{4}})\b)?",
     re.IGNORECASE,
 )
 _CAPITALS = re.compile(r"\b[A-Z]{2,6}\b")
@@ -240,7 +240,7 @@ def _spell_out(question: str, unknown: Collection[str], texts: Sequence[str]) ->
             question = re.sub(rf"\b{name}\b", found[0], question)
     short = {name for text in texts for name in _CAPITALS.findall(text)}
     for name in _WRITTEN_OUT.findall(question):
-        own = [word for word in words(name) if not is_function_word(word)]
+        own = told_words(name)
         initials = "".join(word[0] for word in own).upper()
         if initials in short and not parts.isdisjoint(own):
             question = question.replace(name, initials)

@@ -49,6 +49,7 @@ from rag_pg.text.tokens import (
     is_among,
     is_function_word,
     same_word,
+    told_words,
     word_set,
     words,
 )

@@ -68,6 +68,11 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
+def told_words(text: str) -> list[str]:
+    """Return the words of a text that say something, in order; [] where none does."""
+    return [word for word in words(text) if word not in _FOLDED]
+
+
 def content_words(text: str) -> list[str]:
     """Return the different words of a question that carry its meaning, in order.
 
