@@ -1,4 +1,4 @@
-import {$, app, code, empty, get, h, part, short, show} from "./core.js";
+import {$, any, app, code, empty, h, part, short, show} from "./core.js";
 import {close} from "./source.js";
 
 const SCREENS = ["Ask", "Search", "Documents", "Quality", "Work"];
@@ -11,7 +11,7 @@ app.go = (screen, params) => {
 	else location.href = address;
 };
 app.refresh = async (wanted = app.docs) => {
-	const all = await get("collections"), now = all.find((r) => r.info.name === wanted) ?? all[0];
+	const all = await any("collections"), now = all.find((r) => r.info.name === wanted) ?? all[0];
 	Object.assign(app, {docs: now?.info.name ?? "", info: now?.info, stats: now?.stats ?? {}});
 	return all;
 };

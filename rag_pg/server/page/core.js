@@ -80,7 +80,7 @@ const KEY = "rag_pg key";
 export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
 
 export async function request(path, params, body, signal = app.signal) {
-	const given = Object.entries({collection: /^(collections|workers|budgets|usage|eval.(sets|runs|comp))/.test(path) ? "" : app.docs, ...params}).filter(([, value]) => value != null && value !== "");
+	const given = Object.entries(params).filter(([, value]) => value != null && value !== "");
 	const response = await fetch(body ? path : `${path}?${new URLSearchParams(given)}`, {signal, headers: {...headers(), "content-type": "application/json"}, ...(body && {method: "POST", body: JSON.stringify(body)})}).catch((error) => {
 		throw error.name === "AbortError" ? error : new Error("Nobody answers. See whether rag-pg serve still runs.");
 	});
@@ -89,7 +89,8 @@ export async function request(path, params, body, signal = app.signal) {
 	if (response.status === 401 && await keyGiven(detail)) return request(path, params, body, signal);
 	throw Object.assign(new Error(detail ?? `The service answered ${response.status}.`), {status: response.status});
 }
-export const get = async (path, params) => (await request(path, params)).json();
+export const any = async (path, params = {}) => (await request(path, params)).json();
+export const get = (path, params) => any(path, {collection: app.docs, ...params});
 export const post = async (path, body, signal) => (await request(path, {}, {collection: app.docs, ...body}, signal)).json();
 
 let asking = null; // one dialog for all refused at once

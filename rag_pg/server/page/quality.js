@@ -1,11 +1,11 @@
-import {ago, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table, when} from "./core.js";
+import {ago, any, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table, when} from "./core.js";
 import {curve, intervals} from "./plots.js";
 
 const METRICS = ["ndcg", "recall", "mrr"];
 
 export async function open() {
 	const {params, docs} = app;
-	const [sets, all] = await Promise.all([get("eval/sets"), get("eval/runs", {limit: 200})]);
+	const [sets, all] = await Promise.all([any("eval/sets"), any("eval/runs", {limit: 200})]);
 	const mine = all.filter((run) => run.collection === docs), set = params.get("s") ?? mine[0]?.eval_set ?? sets[0]?.name;
 	const views = {Runs: () => runs(sets, set, mine.filter((run) => run.eval_set === set).slice(0, 12)), "Answered badly": () => bad(set ?? `${docs}-questions`), Gates: gates, "How sure answers are": sure};
 	return Object.entries(views).map(([title, view]) => {
@@ -25,7 +25,7 @@ async function runs(sets, set, list) {
 	pick.value = set;
 	const head = h("p", h("label", "Questions ", pick));
 	if (!list.length) return [head, empty("They were not asked of this collection yet.", code(`rag-pg eval run ${docs} ${set}`))];
-	const of = await Promise.all(list.map((run) => get(`eval/runs/${run.run_id}/metrics`)));
+	const of = await Promise.all(list.map((run) => any(`eval/runs/${run.run_id}/metrics`)));
 	const metric = (n, wanted) => of[n].find((r) => r.metric === wanted && r.category == null);
 	const columns = [...METRICS, "correct"].filter((r) => list.some((_, n) => metric(n, r)));
 	const b = Number(params.get("b") ?? list[0].run_id), a = Number(params.get("a") ?? (list.find((run) => run.baseline && run.run_id !== b) ?? list.find((run) => run.run_id !== b))?.run_id);
@@ -39,7 +39,7 @@ async function runs(sets, set, list) {
 }
 
 async function compare(a, b) {
-	const pair = {run_a: a.run_id, run_b: b.run_id}, [found, queries] = await Promise.all([get("eval/comparison", pair), get("eval/comparison/queries", pair)]);
+	const pair = {run_a: a.run_id, run_b: b.run_id}, [found, queries] = await Promise.all([any("eval/comparison", pair), any("eval/comparison/queries", pair)]);
 	const rows = found.filter((r) => r.category == null && r.wins + r.losses).map((r) => ({name: r.metric, ...r, value: r.difference, kind: r.adjusted_p_value < 0.05 && (r.difference > 0 ? "good" : "bad")}));
 	const lost = queries.filter((r) => r.difference < 0).sort((x, y) => x.difference - y.difference);
 	return [h("h3", name(told(b)), " against ", name(told(a))), rows.length ? table(["Metric", "Difference", "95 % interval", "Chance?", "Better", "Worse"], rows.map((r) => [r.name, signed(r.value),
@@ -48,7 +48,7 @@ async function compare(a, b) {
 }
 
 async function worst(run) {
-	const all = await get("eval/comparison/queries", {run_a: run.run_id, run_b: run.run_id});
+	const all = await any("eval/comparison/queries", {run_a: run.run_id, run_b: run.run_id});
 	return [h("h3", "Worst questions of ", name(told(run))), table(["Question", "ndcg"], all.sort((x, y) => x.value_a - y.value_a).slice(0, 12).map((r) => [said(r.question ?? r.query_id), r.missing_a ? said(r.missing_a) : number(r.value_a, 3)]))];
 }
 

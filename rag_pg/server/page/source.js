@@ -1,4 +1,4 @@
-import {$, button, code, empty, get, h, name, number, part, request, short, show, when} from "./core.js";
+import {$, app, button, code, empty, get, h, name, number, part, request, short, show, when} from "./core.js";
 import {anchor} from "./markdown.js";
 
 let from = null, loading = null, file = "";
@@ -120,7 +120,7 @@ function versions(all, uri) {
 
 // The browser shows a PDF at its page; what could run is only downloaded.
 async function original(uri, page) {
-	const response = await request("documents/original", {uri}).catch((error) => {if (error.status !== 404) throw error;});
+	const response = await request("documents/original", {collection: app.docs, uri}).catch((error) => {if (error.status !== 404) throw error;});
 	if (!response) return empty("The file itself is not kept.", "It is of what is added after, in Python: ", code("docs.alter(keep_original=True)"));
 	const told = response.headers.get("content-disposition") ?? "", inside = told.startsWith("inline"), data = await response.blob();
 	const named = decodeURIComponent(told.split("UTF-8''")[1] ?? "file");
