@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import command_line
 import psycopg
 import pytest
+from answering import answering
 from fake_openai import FakeOpenAI
 from fake_provider import Fault, Request
 from fakes import HashEmbedder
@@ -72,24 +72,12 @@ def assert_harmless(shown: str) -> None:
 
 
 def test_sql_shows_none(pumps: Rag, model: HostileOpenAI) -> None:
-    requests, stop = pumps.worker().requests, threading.Event()
-
-    def answer() -> None:
-        while not stop.wait(0.01):
-            requests.answer()
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    try:
-        with psycopg.connect(str(pumps.dsn), autocommit=True) as connection:
-            for model.text in COMPLETIONS[::EVERY]:
-                row = connection.execute("CALL rag.ask('docs', %s)", [QUESTION]).fetchone()
-                assert row is not None and row[0]["notes"]
-                assert_harmless(row[0]["text"])
-                assert_harmless("pump runs at 50 bar" + str(row[0]["notes"]))
-    finally:
-        stop.set()
-        thread.join()
+    with answering(pumps), psycopg.connect(str(pumps.dsn), autocommit=True) as connection:
+        for model.text in COMPLETIONS[::EVERY]:
+            row = connection.execute("CALL rag.ask('docs', %s)", [QUESTION]).fetchone()
+            assert row is not None and row[0]["notes"]
+            assert_harmless(row[0]["text"])
+            assert_harmless("pump runs at 50 bar" + str(row[0]["notes"]))
 
 
 def test_mcp_shows_none(pumps: Rag, model: HostileOpenAI) -> None:

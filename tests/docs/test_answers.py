@@ -7,17 +7,14 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from answering import ANSWER, AnsweringOpenAI
-from paths import ROOT
+from answering import ANSWER, AnsweringOpenAI, answering
+from paths import ROOT, blocks
 from patience import wait_until
 
 from rag_pg import Answer, Rag, Settings
@@ -33,28 +30,6 @@ HANDBOOK = {
 }
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
-@contextmanager
-def answering(rag: Rag) -> Iterator[None]:
-    """Answer requests in a thread, as a worker does."""
-    requests, stop = rag.worker().requests, threading.Event()
-
-    def answer() -> None:
-        while not stop.wait(0.01):
-            requests.answer()
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 def state_of(connection: psycopg.Connection[Any], request: Any) -> Any:
     (state,) = connection.execute("SELECT rag.answer_of(%s)", [request]).fetchone() or (None,)
     return state
@@ -66,7 +41,7 @@ def test_its_program_and_its_sql_run(
     (tmp_path / "handbook").mkdir()
     for name, text in HANDBOOK.items():
         (tmp_path / "handbook" / name).write_text(text)
-    (tmp_path / "page.py").write_text("\n".join(blocks("python")))
+    (tmp_path / "page.py").write_text("\n".join(blocks(PAGE, "python")))
     with AnsweringOpenAI() as model:
         settings = {"RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": model.key}
         done = subprocess.run(
@@ -90,7 +65,7 @@ def test_its_program_and_its_sql_run(
             answering(rag),
             psycopg.connect(dsn, autocommit=True) as connection,
         ):
-            check, statement, later = blocks("sql")
+            check, statement, later = blocks(PAGE, "sql")
             chunk = "(SELECT min(chunk_id) FROM rag.chunks WHERE content LIKE '%thirty%')"
             call = check.replace("1", chunk, 1).rstrip(";\n")
             (proof,) = connection.execute(call.encode()).fetchall()

@@ -8,17 +8,13 @@ from typing import Any
 
 import psycopg
 from fakes import ScriptedLLM
-from paths import ROOT
+from paths import ROOT, blocks
 
 from rag_pg import Rag
 from rag_pg.evaluation.cli import evaluation
 from rag_pg.evaluation.files import FIELDS
 
 GUIDE = (ROOT / "docs" / "guides" / "evaluation.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_examples_run_one_after_the_other(rag: Rag, dsn: str) -> None:
@@ -31,12 +27,12 @@ def test_the_examples_run_one_after_the_other(rag: Rag, dsn: str) -> None:
     names: dict[str, Any] = {
         "rag": rag, "docs": docs, "llm": ScriptedLLM(json.dumps(statement)),
     }  # fmt: skip
-    for block in blocks("python"):
+    for block in blocks(GUIDE, "python"):
         exec(compile(block, "evaluation.md", "exec"), names)
     assert [run.run_id for run in rag.evaluation.runs.list("faq")] == [*range(10, 0, -1)]
     assert names["report"].judge_version == "1:scripted" and names["report"].failures == []
     with psycopg.connect(dsn, autocommit=True) as connection:
-        for block in blocks("sql"):
+        for block in blocks(GUIDE, "sql"):
             for part in block.split(";\n"):
                 if part.strip():
                     assert connection.execute(part.encode()).fetchall() != [], part

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import typer
 from mcp_client import with_client
-from paths import ROOT
+from paths import ROOT, blocks
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import Rag, Settings
@@ -25,13 +25,9 @@ COMMAND = typer.main.get_command(app).commands["mcp"]  # type: ignore[attr-defin
 OPTIONS = {name for parameter in COMMAND.params for name in parameter.opts}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
 def test_its_commands_and_configurations_have_options_that_exist() -> None:
-    calls = [shlex.split(line) for block in blocks("bash") for line in block.splitlines()]
-    for block in blocks("json"):
+    calls = [shlex.split(line) for block in blocks(PAGE, "bash") for line in block.splitlines()]
+    for block in blocks(PAGE, "json"):
         (servers,) = json.loads(block).values()
         for server in servers.values():
             calls.append([server["command"], *server["args"]])
@@ -57,14 +53,14 @@ def test_its_table_names_the_tools_and_its_program_and_role_work(
         tools = with_client(make_server(rag), lambda client: client.list_tools()).tools
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [tool.name for tool in tools]
     with psycopg.connect(dsn, autocommit=True) as connection:
-        (recipe,) = blocks("sql")
+        (recipe,) = blocks(PAGE, "sql")
         roles = f"guide_reader_{os.getpid()}", f"guide_mcp_{os.getpid()}"
         connection.execute(f"CREATE ROLE {roles[0]}".encode())
         connection.execute("SELECT rag.grant_access(%s, 'reader')", [roles[0]])
         recipe = recipe.replace("rag_reader", roles[0]).replace("rag_mcp", roles[1])
         connection.execute(recipe.encode())
         try:
-            (program,) = blocks("python")
+            (program,) = blocks(PAGE, "python")
             (tmp_path / "page.py").write_text(program, encoding="utf-8")
             folder = Path(sys.executable).parent
             done = subprocess.run(

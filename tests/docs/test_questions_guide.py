@@ -1,21 +1,16 @@
 """The guide to rewriting a question: its examples run, and its table names every rewrite."""
 
 import json
-import re
 from typing import Any
 
 import psycopg
 from fakes import ScriptedLLM
-from paths import ROOT
+from paths import ROOT, blocks
 
 from rag_pg import Rag
 from rag_pg.search.rewrite import REWRITES
 
 GUIDE = (ROOT / "docs" / "guides" / "questions.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def answer(call: Any) -> str:
@@ -31,7 +26,7 @@ def test_the_examples_run_one_after_the_other(rag: Rag) -> None:
         {"uri": "b", "content": "Copies of files are kept for thirty days.", "topic": "backup"},
     )
     names: dict[str, Any] = {"docs": docs, "llm": ScriptedLLM(answer)}
-    for block in blocks("python"):
+    for block in blocks(GUIDE, "python"):
         exec(compile(block, "questions.md", "exec"), names)
         if "filter from the question: topic" in block:
             assert names["hits"].notes[0].startswith('filter from the question: topic "backup"')
@@ -42,7 +37,7 @@ def test_the_examples_run_one_after_the_other(rag: Rag) -> None:
 
 def test_the_statement_runs(rag: Rag, dsn: str) -> None:
     rag.collection("docs", model="hash:32").add({"uri": "a", "content": "reset a password"})
-    (statement,) = blocks("sql")
+    (statement,) = blocks(GUIDE, "sql")
     with psycopg.connect(dsn) as connection:
         assert connection.execute(statement.encode()).fetchall()
 

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 import typer.main
-from paths import ROOT
+from paths import ROOT, blocks
 from psycopg.conninfo import make_conninfo
 from typer import _click as click
 from typer.testing import CliRunner
@@ -48,11 +48,6 @@ def read(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The page's fenced code blocks of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", read(page), re.MULTILINE | re.DOTALL)
-
-
 def statements(block: str) -> list[str]:
     return [part for part in re.split(r";\s*\n", block + "\n") if part.strip()]
 
@@ -62,7 +57,7 @@ def statements(block: str) -> list[str]:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md"])
 def test_python_examples_run(page: str, dsn: str, home: Path, tmp_path: Path) -> None:
-    found = blocks(page, "python")
+    found = blocks(read(page), "python")
     assert found
     (tmp_path / "handbook").mkdir()
     for name, text in HANDBOOK.items():
@@ -84,7 +79,7 @@ def test_python_examples_run(page: str, dsn: str, home: Path, tmp_path: Path) ->
 
 
 def test_readme_sql_examples_run(connection: psycopg.Connection[Any]) -> None:
-    found = blocks("README.md", "sql")
+    found = blocks(read("README.md"), "sql")
     assert len(found) >= 2
     for statement in [s for block in found for s in statements(block)]:
         rows = connection.execute(statement.encode()).fetchall()
@@ -111,7 +106,7 @@ def test_grants_of_the_operations_guide_suffice(
     dsn: str, connection: psycopg.Connection[Any], roles: dict[str, str]
 ) -> None:
     connection.execute("SELECT rag.create_collection('before', 'mine', 3)")
-    for statement in statements(blocks("docs/guides/operations.md", "sql")[0]):
+    for statement in statements(blocks(read("docs/guides/operations.md"), "sql")[0]):
         named = re.sub("|".join(roles), lambda match: roles[match[0]], statement)
         connection.execute(named.encode())
     connection.execute("SELECT rag.create_collection('after', 'mine', 3)")
@@ -155,7 +150,7 @@ COMMANDS = commands()
 
 def shown(page: str) -> Iterator[tuple[str, bool]]:
     """Each `rag-pg …` of a page, and whether it is a whole command line rather than a mention."""
-    for block in blocks(page, "bash"):
+    for block in blocks(read(page), "bash"):
         for line in block.replace("\\\n", "").splitlines():
             if line.startswith("rag-pg "):
                 yield line.partition(" | ")[0], True

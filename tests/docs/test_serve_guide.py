@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 import typer
 from http_service import running
-from paths import ROOT
+from paths import ROOT, blocks
 from patience import BOUND
 
 from rag_pg import Rag, Settings
@@ -28,10 +28,6 @@ OPTIONS = {
     for parameter in (*COMMANDS["serve"].params, *COMMANDS["key"].commands["make"].params)
     for name in (*parameter.opts, *parameter.secondary_opts)
 }
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def generator() -> ModuleType:
@@ -61,7 +57,9 @@ def test_its_commands_run(dsn: str, tmp_path: Path) -> None:
     with Rag(dsn, settings=Settings(home=tmp_path / "home")) as rag:
         text = "# Passwords\n\nOpen the account page and choose Reset password."
         rag.collection("handbook").add({"uri": "passwords", "content": text})
-        calls = [line for line in "".join(blocks("bash")).splitlines() if line.startswith("curl")]
+        calls = [
+            line for line in "".join(blocks(PAGE, "bash")).splitlines() if line.startswith("curl")
+        ]
         told = []
         with running(rag) as service:
             for call in calls:

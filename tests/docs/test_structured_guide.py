@@ -2,14 +2,13 @@
 
 import datetime
 import os
-import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import psycopg
 from command_line import run
-from paths import ROOT
+from paths import ROOT, blocks
 
 from rag_pg import Rag
 
@@ -21,10 +20,6 @@ CONTRACTS = [
                   "due": f"20{n}9-01-01"}}
     for n, party in enumerate(["Hall Ltd", "Brush & Co", "Hall Ltd", "Safe AG", "Hall Ltd"])
 ]  # fmt: skip
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def test_every_example_of_the_guide_runs(
@@ -43,21 +38,21 @@ def test_every_example_of_the_guide_runs(
         """.encode()
     )
     try:
-        for block in blocks("sql"):
+        for block in blocks(GUIDE, "sql"):
             connection.execute(block.replace("rag_reader", role).encode())
-        statement = blocks("sql")[1]
+        statement = blocks(GUIDE, "sql")[1]
         found = [row for (row,) in connection.execute(statement.encode())]
         assert found == [
             {"contracts": 1, "total": 100 * year, "year(signed)": 2020 + year}
             for year in (4, 3, 2, 1)
         ]
-        for block in blocks("python"):
+        for block in blocks(GUIDE, "python"):
             exec(compile(block, "structured.md", "exec"), {
                 "rag": rag, "docs": docs, "date": datetime.date,
             })  # fmt: skip
         assert docs.metadata.find_values("parties", "hal ldt")[0].value == "Hall Ltd"
         environment = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path), "PATH": os.defpath}
-        for line in "".join(blocks("bash")).replace("\\\n", "").splitlines():
+        for line in "".join(blocks(GUIDE, "bash")).replace("\\\n", "").splitlines():
             arguments = shlex.split(line)[1:]
             done = run(*arguments, environment=environment, cwd=tmp_path)
             assert done.returncode == 0 and done.stdout, (line, done.stderr)

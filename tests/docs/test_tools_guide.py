@@ -14,7 +14,7 @@ import command_line
 import pytest
 from fake_openai import FakeOpenAI
 from fake_provider import Fault, Reply, Request
-from paths import ROOT
+from paths import ROOT, blocks
 
 pytestmark = pytest.mark.libraries  # the SDKs of OpenAI and MCP
 PAGE = (ROOT / "docs" / "guides" / "tools.md").read_text(encoding="utf-8")
@@ -50,15 +50,11 @@ class CallingOpenAI(FakeOpenAI):
         return super().route(request)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
 def test_its_program_its_server_and_its_commands_run(dsn: str, home: Path, tmp_path: Path) -> None:
-    (tmp_path / "page.py").write_text("\n".join(blocks("python")))
-    (server,) = blocks("python server")
+    (tmp_path / "page.py").write_text("\n".join(blocks(PAGE, "python")))
+    (server,) = blocks(PAGE, "python server")
     (tmp_path / "stock_server.py").write_text(server)
-    (commands,) = blocks("bash")
+    (commands,) = blocks(PAGE, "bash")
     folder = str(Path(sys.executable).parent)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
     with CallingOpenAI() as model:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from file_kinds import make
 
 from rag_pg.load.discover import find_files
-
-
-def make(folder: Path, *names: str) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("text")
 
 
 def names(folder: Path, *paths: Path | str) -> list[str]:

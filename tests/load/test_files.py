@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from file_kinds import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rota import tries
@@ -403,12 +404,6 @@ def test_any_bytes_are_loaded_clean_or_refused_in_one_line(
 
 
 # --- finding -------------------------------------------------------------------------------------
-
-
-def make(folder: Path, *names: str) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("text")
 
 
 def test_a_folder_gives_its_supported_files_in_order(

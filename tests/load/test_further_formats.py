@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
-from collections.abc import Mapping
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
-from file_kinds import saved
+from file_kinds import packed, saved
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load import load_bytes
@@ -29,14 +27,6 @@ SPACES = (
 
 def read(name: str, data: bytes | str) -> Loaded:
     return load_bytes(name, data.encode() if isinstance(data, str) else data)
-
-
-def packed(files: Mapping[str, str | bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return file.getvalue()
 
 
 # --- notebooks and subtitles ---------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from paths import ROOT
+from paths import ROOT, blocks
 from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg.db import schema
@@ -27,10 +27,6 @@ with_node = pytest.mark.skipif(
     not NODE, reason="no engine: RAG_PG_TEST_NODE is not set; make test-web sets it"
 )
 MODEL = "CREATE TABLE public.pages (page_id integer PRIMARY KEY, body text)"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -115,7 +111,7 @@ def test_django_migrates_and_inspects_its_own_tables_alone(
 def test_django_calls_the_functions_in_its_transaction(
     django: Callable[..., subprocess.CompletedProcess[str]], application: str
 ) -> None:
-    (program,) = blocks("python")
+    (program,) = blocks(PAGE, "python")
     done = django("shell", "--command", f"{program}\nprint(rows)")
     assert done.returncode == 0, done.stderr
     with psycopg.connect(application) as connection:
@@ -176,7 +172,7 @@ def compiled(package: Path) -> list[str]:
 def test_right_names_compile_and_wrong_ones_are_refused(application: str, package: Path) -> None:
     schema.make_api(application)
     (package / "database.ts").write_text(schema.typescript(application))
-    (program,) = [block for block in blocks("ts") if "postgrest-js" in block]
+    (program,) = [block for block in blocks(PAGE, "ts") if "postgrest-js" in block]
     program = program.replace('"./database"', '"./database.js"').replace(
         "console.log(hit.uri, hit.content)", "void hit.uri"
     )

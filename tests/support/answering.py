@@ -1,13 +1,18 @@
-"""A model behind OpenAI's protocol that gives every strategy what it asks for."""
+"""A model behind OpenAI's protocol that gives every strategy what it asks for, and a thread that
+answers requests."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fake_openai import FakeOpenAI
 from fake_provider import Fault, Reply, Request
+
+from rag_pg import Rag
 
 ANSWER = "Open the account page and choose Reset password [1]."
 TOLD: Mapping[str, Any] = {
@@ -46,3 +51,21 @@ class AnsweringOpenAI(FakeOpenAI):
         else:
             self.answers.append(ANSWER)
         return super().route(request)
+
+
+@contextmanager
+def answering(rag: Rag) -> Iterator[None]:
+    """Answer requests in a thread, as a worker does."""
+    requests, stop = rag.worker().requests, threading.Event()
+
+    def answer() -> None:
+        while not stop.wait(0.01):
+            requests.answer()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from pdfs import at, pdf_of
@@ -171,3 +172,10 @@ WRITERS: dict[str, Callable[[str, str], bytes]] = {
     **{suffix: lambda title, text: f"/* {title}: {text} */\n".encode() for suffix in (".js", ".c")},
     ".sql": lambda title, text: f"-- {title}: {text}\nSELECT 1;\n".encode(),
 }
+
+
+def make(folder: Path, *names: str) -> None:
+    """Small files in a folder."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("text")

@@ -1,13 +1,19 @@
-"""Where the checkout, its tests' helpers and a test's server are."""
+"""Where the checkout, its tests' helpers and a test's server are, and the code of its pages."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from rag_pg.testing import server_folder
 
-__all__ = ["RECORDINGS", "ROOT", "SUPPORT", "server_folder"]
+__all__ = ["RECORDINGS", "ROOT", "SUPPORT", "blocks", "server_folder"]
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "tests" / "support"
 RECORDINGS = SUPPORT / "recordings"  # tables as other programs make them
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced code blocks of a page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from psycopg import Connection
+
 BOUND = 600  # seconds; no machine needs as many, so that only what never happens fails
 
 
@@ -27,3 +29,11 @@ def take_time(seconds: float) -> Callable[[Any], None]:
 def moment(after: float = 0.0) -> float:
     """The moment `after` seconds from now, for what is given one: bounds that are over or far."""
     return time.monotonic() + after
+
+
+def waits(connection: Connection[Any], other: Connection[Any]) -> bool:
+    """Whether the other session waits for a lock."""
+    row = connection.execute(
+        "SELECT pg_blocking_pids(%s) <> '{}'", [other.info.backend_pid]
+    ).fetchone()
+    return row == (True,)

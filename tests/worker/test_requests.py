@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from typing import Any
 
 import psycopg
 import pytest
+from answering import answering
 from fakes import HashEmbedder
 from pooler import transaction_pooler
 from waiting import Door
@@ -33,25 +33,6 @@ def begin(rag: Rag) -> None:
 @pytest.fixture
 def filled(rag: Rag) -> Rag:
     return rag
-
-
-@contextmanager
-def answering(rag: Rag) -> Iterator[None]:
-    """Answer requests in a thread, as a worker does."""
-    requests = rag.worker().requests
-    stop = threading.Event()
-
-    def answer() -> None:
-        while not stop.wait(0.01):
-            requests.answer()
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def ask(connection: Connection, question: str = QUESTION, **options: Any) -> dict[str, Any]:

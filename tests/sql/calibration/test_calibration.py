@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from patience import BOUND, wait_until
+from patience import BOUND, wait_until, waits
 
 Connection = psycopg.Connection[Any]
 FIELDS: dict[str, Any] = {
@@ -226,9 +226,7 @@ def test_two_calibrations_at_once_leave_one_of_them_whole(docs: Connection, dsn:
         put(first, judged=JUDGED)
         waiting = other.submit(put, docs, set_name="other")
         with psycopg.connect(dsn, autocommit=True) as watching:
-            blocked = "SELECT pg_blocking_pids(%s) <> '{}'"
-            pid = [docs.info.backend_pid]
-            wait_until(lambda: watching.execute(blocked, pid).fetchone() == (True,))
+            wait_until(lambda: waits(watching, docs))
         first.commit()
         waiting.result(BOUND)
     found = docs.execute("SELECT set_name, judge_model FROM rag.get_calibration('docs')").fetchall()

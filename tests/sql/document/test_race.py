@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from patience import wait_until
+from patience import wait_until, waits
 
 Connection = psycopg.Connection[Any]
 PUT = "SELECT rag.put_document('c', 'u', %s)"
@@ -31,13 +31,6 @@ def first(dsn: str) -> Iterator[Connection]:
 def second(dsn: str) -> Iterator[Connection]:
     with psycopg.connect(dsn, autocommit=True) as opened:
         yield opened
-
-
-def waits(connection: Connection, other: Connection) -> bool:
-    row = connection.execute(
-        "SELECT pg_blocking_pids(%s) <> '{}'", [other.info.backend_pid]
-    ).fetchone()
-    return row == (True,)
 
 
 def beside(

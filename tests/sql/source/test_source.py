@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from patience import wait_until
+from patience import wait_until, waits
 from sql_calls import FOLLOW
 from tenancy import as_role, role
 
@@ -731,13 +731,6 @@ def test_the_rows_to_read_are_unknown_until_they_are_counted(connection: Connect
     assert source(connection).rows_expected is None
     connection.execute(FOLLOW.replace("s.id)", "s.id, 1)"))
     assert source(connection).rows_expected == 2
-
-
-def waits(connection: Connection, other: Connection) -> bool:
-    row = connection.execute(
-        "SELECT pg_blocking_pids(%s) <> '{}'", [other.info.backend_pid]
-    ).fetchone()
-    return row == (True,)
 
 
 def waiting(connection: Connection, other: Connection, statement: str) -> threading.Thread:
