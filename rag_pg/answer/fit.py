@@ -102,12 +102,12 @@ def fit_text(
         and (numbers := [n for n, verdict in one.supports.items() if verdict is False])
     }
     statements = [one.statement for one in grounded]
-    gone = {*wrong, *_lead_ins(text, grounded, wrong)} if unsupported == "drop" else wrong
+    gone = {*wrong, *_lead_ins(grounded, wrong)} if unsupported == "drop" else wrong
     edited = without_support(text, statements, gone, unsupported, alone)
     return Fit(edited=edited, grounded=grounded, wrong=wrong, alone=alone)
 
 
-def _lead_ins(text: str, grounded: Sequence[Grounded], wrong: Collection[int]) -> set[int]:
+def _lead_ins(grounded: Sequence[Grounded], wrong: Collection[int]) -> set[int]:
     """Return the positions of what leads in to lists of which nothing is left."""
     found: set[int] = set()
     for position, one in enumerate(grounded):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import Statement
-from rag_pg.text import content_words, has_word, is_function_word, words
+from rag_pg.text import content_words, has_word, is_function_word, word_set, words
 
 MOST_OF_A_LABEL = 4  # words that the sources do not have
 _QUESTION = ("?", "？", "؟")
@@ -124,13 +124,8 @@ class Talk:
         return speaks and not strange and not is_negated(text)
 
 
-def _read(text: str) -> frozenset[str]:
-    return frozenset(words(text))
-
-
-_SOURCE_WORDS, _SAYING_WORDS, _SPEECH_WORDS = _read(_SOURCES), _read(_SAYING), _read(_SPEECH)
-_MENTIONING_WORDS = _read(_MENTIONING)
-_OF_SPEECH = _SOURCE_WORDS | _SAYING_WORDS | _SPEECH_WORDS | _read(_PARTICLES)
+_SOURCE_WORDS, _SAYING_WORDS, _MENTIONING_WORDS = map(word_set, (_SOURCES, _SAYING, _MENTIONING))
+_OF_SPEECH = _SOURCE_WORDS | _SAYING_WORDS | word_set(_SPEECH) | word_set(_PARTICLES)
 
 
 def is_of_speech(word: str) -> bool:

@@ -82,7 +82,6 @@ DECLARE
     _names text[];
     _texts text[];
     _languages text[];
-    _searchable text[];
     _checks text[] := ARRAY['_audit_sizes($3, $4, $6)', '_audit_copies($3, $4)',
         '_audit_hidden_text($3, $4)', '_audit_languages($3, $4, $5)', '_audit_rows($1, $2)',
         '_audit_metadata($1)', '_audit_keywords($1, $2)', '_audit_vectors($1, $2)',

@@ -8,8 +8,6 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     looked_at CONSTANT integer := 20000;
-    _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id =
-        _audit_rows.collection_id);
     _space integer := (rag._active_space(_audit_rows.collection_id)).space_id;
     _orphans bigint;
     _changed text[];

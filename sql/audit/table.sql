@@ -87,7 +87,6 @@ DECLARE
     _metadata text := 'NULL::jsonb';
     _embedding text := _found #>> '{vectors,0}';
     _f record;
-    _keyed bigint;
 BEGIN
     SELECT l.* INTO _layout FROM rag._table_layouts() AS l
     WHERE l.columns <@ ARRAY(SELECT a.attname::text FROM pg_attribute AS a
