@@ -4,6 +4,7 @@ model."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rag_pg.search.rewrite.helper import Helper, tidy
@@ -14,46 +15,33 @@ PASSAGE_LENGTH = 2000  # characters
 ALONE = "the question was searched for as it is"
 
 
-def multi_query(question: str, helper: Helper) -> list[Variant]:
-    """The question in other words, up to 4. Source: Rackauckas, RAG-Fusion, 2024."""
-    return _wordings(
-        "multi_query",
-        question,
-        helper,
+# What a model is asked to do, by rewrite, with the key that it answers under: one wording, or an s
+# at its end for several.
+_RULES = {
+    # The question in other words. Source: Rackauckas, RAG-Fusion, 2024.
+    "multi_query": (
+        "queries",
         f"""\
 You help to search documents. Write {WORDINGS - 1} other wordings of the question, such as its
 answer might use: synonyms, technical terms, a shorter and a longer form. Keep its meaning and its
 language. Do not answer.""",
-        "queries",
-    )
-
-
-def decomposition(question: str, helper: Helper) -> list[Variant]:
-    """The parts of a question that asks for several things, up to 4. Source: Press et al., 2023."""
-    return _wordings(
-        "decomposition",
-        question,
-        helper,
+    ),
+    # The parts of a question that asks for several things. Source: Press et al., 2023.
+    "decomposition": (
+        "questions",
         f"""\
 You help to search documents. Split the question into the simple questions, at most {WORDINGS}, that
 have to be answered first; each stands alone. A question that is simple already has none. Keep its
 language. Do not answer.""",
-        "questions",
-    )
-
-
-def step_back(question: str, helper: Helper) -> list[Variant]:
-    """The more general question behind this one. Source: Zheng et al., Step-Back Prompting,
-    2024."""
-    return _wordings(
-        "step_back",
-        question,
-        helper,
+    ),
+    # The more general question behind this one. Source: Zheng et al., Step-Back Prompting, 2024.
+    "step_back": (
+        "question",
         """\
 You help to search documents. Write the more general question that stands behind this one: the
 concept, the rule or the procedure that it is a case of. Keep its language. Do not answer.""",
-        "question",
-    )
+    ),
+}
 
 
 def hyde(question: str, helper: Helper) -> list[Variant]:
@@ -78,16 +66,9 @@ question's language.""",
     return [Variant(query=question, passage=passage)]
 
 
-EXPANSIONS: dict[str, Callable[[str, Helper], list[Variant]]] = {
-    "multi_query": multi_query,
-    "decomposition": decomposition,
-    "step_back": step_back,
-    "hyde": hyde,
-}
-
-
-def _wordings(rewrite: str, question: str, helper: Helper, rules: str, key: str) -> list[Variant]:
-    """The texts that a model answers with under `key`, without the question itself."""
+def _wordings(rewrite: str, question: str, helper: Helper) -> list[Variant]:
+    """Up to WORDINGS texts that a model answers with, without the question itself."""
+    key, rules = _RULES[rewrite]
     one: dict[str, Any] = {"type": "string"}
     several = {"type": "array", "items": one}
     schema = _schema(key, several if key.endswith("s") else one)
@@ -102,6 +83,12 @@ def _wordings(rewrite: str, question: str, helper: Helper, rules: str, key: str)
         helper.notes.append(f"{rewrite} gave no other wording; {ALONE}")
     helper.tell(rewrite, queries=texts[:WORDINGS])
     return [Variant(query=text) for text in texts[:WORDINGS]]
+
+
+EXPANSIONS: dict[str, Callable[[str, Helper], list[Variant]]] = {
+    **{rewrite: partial(_wordings, rewrite) for rewrite in _RULES},
+    "hyde": hyde,
+}
 
 
 def _distinct(texts: Sequence[str]) -> list[str]:
