@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, Literal
 from uuid import UUID
 
-from rag_pg.types.table import shorten
+from rag_pg.types.table import brief, shorten
 from rag_pg.types.tool import ToolResult
 from rag_pg.types.usage import Step, Usage
 
@@ -62,10 +62,7 @@ class Citation:
     as_of: date | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"Citation(number={self.number}, uri={self.uri!r}, status={self.status!r},"
-            f" quote={shorten(self.quote)!r})"
-        )
+        return brief(self, "number", "uri", "status", quote=shorten(self.quote))
 
     @property
     def names(self) -> Sequence[str]:
@@ -157,10 +154,8 @@ class Answer:
     support: float | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"Answer(found={self.found}, strategy={self.strategy!r}, sources={len(self.sources)},"
-            f" text={shorten(self.text)!r})"
-        )
+        sources = len(self.sources)
+        return brief(self, "found", "strategy", sources=sources, text=shorten(self.text))
 
     @property
     def sources(self) -> Sequence[Citation]:

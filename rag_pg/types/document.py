@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import UUID
 
-from rag_pg.types.table import shorten
+from rag_pg.types.table import brief, shorten
 from rag_pg.types.vector import Vectors
 
 
@@ -108,10 +108,8 @@ class Document:
     )
 
     def __repr__(self) -> str:
-        return (
-            f"Document(uri={self.uri!r}, title={self.title!r}, state={self.state!r},"
-            f" chunks={self.chunks}, content={shorten(self.content)!r})"
-        )
+        content = shorten(self.content)
+        return brief(self, "uri", "title", "state", "chunks", content=content)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -130,10 +128,7 @@ class Chunk:
     metadata: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        return (
-            f"Chunk(chunk_id={self.chunk_id}, uri={self.uri!r}, ordinal={self.ordinal},"
-            f" content={shorten(self.content)!r})"
-        )
+        return brief(self, "chunk_id", "uri", "ordinal", content=shorten(self.content))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,12 @@ def shorten(text: str | None, length: int = 60) -> str | None:
     return line if line is None or len(line) <= length else line[: length - 1] + "…"
 
 
+def brief(value: object, *names: str, **more: object) -> str:
+    """Return the repr of a value with some of its fields, and with what is not one."""
+    told = {**{name: getattr(value, name) for name in names}, **more}
+    return f"{type(value).__name__}({', '.join(f'{name}={one!r}' for name, one in told.items())})"
+
+
 def html_table(
     names: Sequence[str], rows: Sequence[Sequence[object]], below: Sequence[str] = ()
 ) -> str:
