@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import warnings
-from uuid import UUID
 
+import passages
 import pytest
 from contexts import context_of
 from fake_anthropic import FakeAnthropic
@@ -19,20 +19,7 @@ from rag_pg.types import Answer, Capabilities, Event, Hit, Hits
 
 
 def hit(number: int, content: str) -> Hit:
-    return Hit(
-        chunk_id=number,
-        document_id=UUID(int=number),
-        uri=f"doc{number}.md",
-        title=f"Title {number}",
-        heading="Part",
-        content=content,
-        metadata={},
-        score=1.0 / number,
-        vector_rank=number,
-        vector_distance=0.1,
-        keyword_rank=None,
-        keyword_score=None,
-    )
+    return passages.hit(content, number=number, title=f"Title {number}", heading="Part")
 
 
 FOUND = [hit(1, "The red fish swims\u200b below."), hit(2, "The blue bird flies above.")]

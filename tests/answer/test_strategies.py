@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import passages
 import pytest
 from contexts import context_of
 from fakes import Call, HashEmbedder, ScriptedLLM
@@ -54,20 +55,7 @@ DOWN = ProviderUnavailable("cannot be reached")
 
 def hit(number: int) -> Hit:
     uri, content = TEXTS[number]
-    return Hit(
-        chunk_id=number,
-        document_id=UUID(int=number),
-        uri=uri,
-        title="",
-        heading="",
-        content=content,
-        metadata={},
-        score=1.0 / number,
-        vector_rank=number,
-        vector_distance=0.1,
-        keyword_rank=None,
-        keyword_score=None,
-    )
+    return passages.hit(content, number=number, uri=uri)
 
 
 class Library:

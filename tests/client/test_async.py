@@ -1,7 +1,6 @@
 """The client for asyncio has what the synchronous one has, with the same arguments."""
 
 import asyncio
-import importlib.util
 import inspect
 from collections.abc import Iterator
 from types import ModuleType
@@ -9,7 +8,7 @@ from typing import Any, assert_type, cast, get_type_hints
 
 import pytest
 from fakes import HashEmbedder
-from paths import ROOT
+from paths import script
 
 from rag_pg import (
     AsyncCollection,
@@ -86,12 +85,7 @@ def test_the_calls_of_namespaces_are_among_them() -> None:
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    path = ROOT / "scripts" / "generate_async.py"
-    spec = importlib.util.spec_from_file_location("generate_async", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("generate_async")
 
 
 def test_what_is_written_by_make_docs_is_as_the_classes_are_now(generator: ModuleType) -> None:

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from types import ModuleType
 
-from paths import ROOT
+from paths import ROOT, script
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_table_of_functions_names_their_files_of_today() -> None:

@@ -1,6 +1,5 @@
 """The documentation is true: its examples run, its commands exist, its links resolve."""
 
-import importlib.util
 import os
 import re
 import shlex
@@ -9,13 +8,12 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import psycopg
 import pytest
 import typer.main
-from paths import ROOT, blocks
+from paths import ROOT, blocks, script
 from psycopg.conninfo import make_conninfo
 from typer import _click as click
 from typer.testing import CliRunner
@@ -262,15 +260,7 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
         assert named <= known | client, page
 
 
-def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "generate_sql_api", ROOT / "scripts" / "generate_sql_api.py"
-    )
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_sql_reference_is_as_the_catalogue_says(dsn: str) -> None:
-    assert read("docs/reference/sql-api.md") == generator().render(dsn), "run: make docs"
+    assert read("docs/reference/sql-api.md") == script("generate_sql_api").render(dsn), (
+        "run: make docs"
+    )

@@ -3,19 +3,17 @@ run."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import typer
 from http_service import running
-from paths import ROOT, blocks
+from paths import ROOT, blocks, script
 from patience import BOUND
 
 from rag_pg import Rag, Settings
@@ -30,17 +28,8 @@ OPTIONS = {
 }
 
 
-def generator() -> ModuleType:
-    path = ROOT / "scripts" / "generate_openapi.py"
-    spec = importlib.util.spec_from_file_location("generate_openapi", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_its_routes_and_the_openapi_are_those_of_the_service() -> None:
-    made = generator()
+    made = script("generate_openapi")
     assert len(made.TABLE.findall(PAGE)) == 1
     for path, text in made.files().items():
         assert path.read_text(encoding="utf-8") == text, "run: make docs"

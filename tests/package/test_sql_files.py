@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import script
 
 from rag_pg.db.schema import share, sql_files
 
@@ -24,12 +24,7 @@ def files() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def generator() -> Any:
-    path = Path(__file__).parents[2] / "scripts" / "generate_sql_api.py"
-    spec = importlib.util.spec_from_file_location("generate_sql_api", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script("generate_sql_api")
 
 
 def bound_early(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
