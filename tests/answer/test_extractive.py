@@ -539,6 +539,17 @@ def test_words_that_the_collection_does_not_have_cost_evidence() -> None:
         ("多少个？", "quantity"),
         ("Which one should I use?", "fact"),
         ("Does it work?", "fact"),
+        # for a value, and no definition
+        ("What does the service cost?", "quantity"),
+        ("What is the maximum number of workers?", "quantity"),
+        ("What is the price of the service?", "quantity"),
+        ("What is the default port?", "quantity"),
+        ("What is the default value of shared_buffers?", "fact"),
+        ("What is the latest version?", "fact"),
+        ("Was kostet das?", "quantity"),
+        ("What is a port?", "definition"),
+        ("What is the Number class?", "definition"),
+        ("What does autovacuum do?", "definition"),
         ("", "fact"),
     ],
 )

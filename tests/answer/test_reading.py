@@ -18,7 +18,7 @@ from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.extractive import answer_extractive
 from rag_pg.answer.freshness import source_date
 from rag_pg.answer.passage import Page, thin, window
-from rag_pg.answer.question_kind import question_kind, question_parts
+from rag_pg.answer.question_kind import question_parts
 from rag_pg.answer.term_match import find_words
 from rag_pg.text import find_labels, find_lists, find_tables, split_sentences
 from rag_pg.types import Answer, Hit
@@ -502,26 +502,6 @@ def test_lists_end_where_another_begins() -> None:
 
 
 # --- questions -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("What does the service cost?", "quantity"),
-        ("What is the maximum number of workers?", "quantity"),
-        ("What is the price of the service?", "quantity"),
-        ("What is the default port?", "quantity"),
-        ("What is the default value of shared_buffers?", "fact"),
-        ("What is the latest version?", "fact"),
-        ("Was kostet das?", "quantity"),
-        ("What is a port?", "definition"),
-        ("What is the Number class?", "definition"),
-        ("What is CORS?", "definition"),
-        ("What does autovacuum do?", "definition"),
-    ],
-)
-def test_a_question_for_a_value_is_no_definition(question: str, kind: str) -> None:
-    assert question_kind(question) == kind
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,15 @@ def test_storing_gives_the_collection_another_version(docs: Connection) -> None:
         ({"evidence_floor": None}, "has no value"),
         ({"evidence_floor": "NaN"}, "or that are none"),
         ({"thresholds": [0.1]}, "does not fit together"),
+        # a judgement without its model, a model without a judgement
+        ({"judged": []}, "no JSON object"),
+        ({"judged": FIELDS}, "calibrations_judgement"),
+        ({"judged": JUDGED | {"judge_model": None}}, "calibrations_judgement"),
+        ({"judged": JUDGED | {"right_weights": [1]}}, "does not fit together"),
+        ({"judged": JUDGED | {"judge_model": "a\x1b[2J"}}, "no name of 1 to 200 characters"),
+        ({"judged": JUDGED | {"judge_version": "1" * 201}}, "no name of 1 to 200 characters"),
+        ({key: JUDGED[key] for key in ("judge_model", "judge_version")}, "calibrations_judgement"),
+        ({key: value for key, value in JUDGED.items() if "judge" not in key}, "_judgement"),
     ],
 )
 def test_a_calibration_that_does_not_fit_together_is_refused(
@@ -188,28 +197,6 @@ def test_what_is_measured_with_a_judgement_stands_beside_what_is_measured_withou
     put(docs, judged=JUDGED)
     docs.execute("SELECT rag.drop_calibration('docs')")
     assert docs.execute(read).fetchall() == []
-
-
-@pytest.mark.one_database
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"judged": []}, "no JSON object"),
-        ({"judged": FIELDS}, "calibrations_judgement"),
-        ({"judged": JUDGED | {"judge_model": None}}, "calibrations_judgement"),
-        ({"judged": JUDGED | {"right_weights": [1]}}, "does not fit together"),
-        ({"judged": JUDGED | {"judge_model": "a\x1b[2J"}}, "no name of 1 to 200 characters"),
-        ({"judged": JUDGED | {"judge_version": "1" * 201}}, "no name of 1 to 200 characters"),
-        ({key: JUDGED[key] for key in ("judge_model", "judge_version")}, "calibrations_judgement"),
-        ({key: value for key, value in JUDGED.items() if "judge" not in key}, "_judgement"),
-    ],
-)
-def test_a_judgement_without_its_model_is_refused_as_is_a_model_without_a_judgement(
-    docs: Connection, changed: dict[str, Any], told: str
-) -> None:
-    with pytest.raises(psycopg.Error, match=told) as caught:
-        put(docs, **changed)
-    assert caught.value.sqlstate == "RG001"
 
 
 def test_a_calibration_knows_the_documents_that_it_was_measured_on(docs: Connection) -> None:
