@@ -392,15 +392,13 @@ def _text(text: Any, box: _Box) -> str:
 def _rows(boxes: Iterable[_Box]) -> list[list[_Box]]:
     """Return pieces of text by rows, from the top, each from the left; neighbours are one."""
     rows: list[list[_Box]] = []
-    whole = _Box(0, 0, 0, 0)  # of the last row
     for box in sorted(boxes, key=lambda b: (-(b.bottom + b.top), b.left)):
-        shared = min(box.top, whole.top) - max(box.bottom, whole.bottom)
-        if rows and shared > _SHARED * min(box.height, whole.height):
+        first = rows[-1][0] if rows else box
+        shared = min(box.top, first.top) - max(box.bottom, first.bottom)
+        if rows and shared > _SHARED * min(box.height, first.height):
             rows[-1].append(box)
-            whole = whole.joined(box)
         else:
             rows.append([box])
-            whole = box
     return [_joined(sorted(row)) for row in rows]
 
 

@@ -52,6 +52,10 @@ def test_columns_are_read_one_after_the_other() -> None:
     assert lines(columns(OPENING, CARDS)) == OPENING + CARDS
     short = [[" ".join(line.split()[:4]) for line in text] for text in (OPENING, CARDS, OPENING)]
     assert lines(columns(*short, width=170)) == sum(short, [])  # noqa: RUF017 three
+    halfway = columns(OPENING) + columns(
+        CARDS, x=310, y=694
+    )  # lines of one beside gaps of the other
+    assert lines(halfway) == OPENING + CARDS
 
 
 def test_what_stands_across_columns_parts_them() -> None:
