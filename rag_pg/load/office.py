@@ -17,7 +17,7 @@ from rag_pg.errors import UnsupportedFile
 from rag_pg.load.packages import read_epub, read_odt
 from rag_pg.load.pdf import read_pdf
 from rag_pg.load.tables import Span, _cell, _line, merged, rows_as_list, rows_as_table
-from rag_pg.load.word import read_docx
+from rag_pg.load.word import choose, formula, read_docx
 
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
@@ -30,6 +30,7 @@ _PIECE = 1_000_000  # bytes
 _FORMATS = "{http://schemas.openxmlformats.org/"
 _DIAGRAM = _FORMATS + "drawingml/2006/diagram}"
 _DRAWING = _FORMATS + "drawingml/2006/main}"
+_MATHS = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
 _DATA = _FORMATS + "officeDocument/2006/relationships}dm"
 
 
@@ -109,6 +110,11 @@ def _pptx(file: io.BytesIO) -> Office:
         if slide._element.get("show") in ("0", "false"):
             left_out["slide"] += 1
             continue
+        choose(slide._element)
+        for one in [*slide._element.iter(_MATHS)]:
+            run = one.getparent()._new_r()
+            run.text = formula(one)
+            one.getparent().replace(one, run)
         title = slide.shapes.title
         heading = _line(title.text_frame.text) if title is not None else ""
         parts = [f"# Slide {number}" + (f": {heading}" if heading else "")]

@@ -4,7 +4,7 @@ their numbers."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -16,14 +16,14 @@ _SMALLEST = 2  # points of a text that nobody reads
 _MOST_COLUMNS = 63  # of a table of Word
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_AROUND = {  # elements whose content stands where they do
+_ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_AROUND = [  # elements whose content stands where they do, wherever that is
     _W + name
     for name in (
         *("hyperlink", "ins", "moveTo", "smartTag", "fldSimple", "sdt", "sdtContent", "customXml"),
-        *("dir", "bdo"),
+        *("dir", "bdo", "ruby"),
     )
-}
+]
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _SHAPE = "{http://schemas.microsoft.com/office/word/2010/wordprocessingShape}spPr/*"
 _FILLED = ("}solidFill", "}gradFill", "}blipFill", "}pattFill")
@@ -38,6 +38,7 @@ def read_docx(file: IO[bytes]) -> tuple[str, int, Any]:
     from docx import Document
 
     document = Document(file)
+    _lay_open(document.element.body)
     word = _Word(document)
     content = "\n\n".join(filter(None, word.blocks(document.element.body)))
     return content, word.hidden, document.core_properties
@@ -52,7 +53,8 @@ class _Word:
         self._cells: dict[Any, str] = {}
         self._lists = _Lists(document)
         self._styles = _Styles(document)
-        self._notes = {reference: _notes_of(document, kind) for reference, kind in _NOTES.items()}
+        self._notes: Mapping[str, Mapping[str, str]] = {}  # of those within notes
+        self._notes = {reference: self._notes_of(kind) for reference, kind in _NOTES.items()}
 
     def blocks(self, element: Any) -> Iterator[str]:
         """Yield the paragraphs, list items and tables in an element, each as Markdown."""
@@ -64,11 +66,13 @@ class _Word:
                 yield self._table(Table(child, self._document))
             elif child.tag == _W + "p":
                 yield self._paragraph(Paragraph(child, self._document))
-                for box in child.iter(_W + "txbxContent"):
-                    if next(box.iterancestors(_FALLBACK), None) is None:
-                        yield from self.blocks(box)
-            elif child.tag in _AROUND and not _is_contents(child):
-                yield from self.blocks(child)
+                yield from self._boxes(child)
+
+    def _boxes(self, paragraph: Any) -> Iterator[str]:
+        """Yield what stands in the text boxes of a paragraph."""
+        for box in paragraph.iter(_W + "txbxContent"):
+            if next(box.iterancestors(_W + "p")) is paragraph:
+                yield from self.blocks(box)
 
     def _table(self, table: Any) -> str:
         for span in table._tbl.iter(_W + "gridSpan"):
@@ -91,6 +95,7 @@ class _Word:
             elif isinstance(block, Paragraph):
                 mark = self._lists.mark(block, "").strip(" -")
                 parts.append(f"{mark} {self._text(block, mark_bold=False)}".strip())
+                parts += self._boxes(block._p)
         self._cells[cell._tc] = "\n".join(parts)
         return self._cells[cell._tc]
 
@@ -128,10 +133,8 @@ class _Word:
                     self.hidden += len(run.text.strip())
                 else:
                     yield bool(run.bold), run.text + self._note(child)
-            elif child.tag in _AROUND:
-                yield from self._runs(child, paragraph)
             elif child.tag in (_M + "oMath", _M + "oMathPara"):
-                yield False, _formula(child)
+                yield False, formula(child)
 
     def _is_unseen(self, run: Any, paragraph: Any) -> bool:
         """Whether a run is hidden, too small to read, or as good as white with nothing dark behind,
@@ -144,6 +147,22 @@ class _Word:
         size = next((font.size.pt for font in fonts if font.size is not None), 12)
         unseen = bool(hidden) or size <= _SMALLEST
         return unseen or (is_white and not self._styles.darken(run._r, styles))
+
+    def _notes_of(self, kind: str) -> Mapping[str, str]:
+        """The texts of footnotes or endnotes by their ids."""
+        from docx.oxml import parse_xml
+        from docx.text.paragraph import Paragraph
+
+        texts: dict[str, str] = {}
+        for relation in self._document.part.rels.values():
+            if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
+                notes = parse_xml(relation.target_part.blob)
+                _lay_open(notes)
+                for note in notes:
+                    parts = (Paragraph(one, self._document) for one in note.iter(_W + "p"))
+                    text = " ".join(self._text(part, mark_bold=False) for part in parts)
+                    texts[str(note.get(_W + "id"))] = _line(text)
+        return texts
 
     def _note(self, run: Any) -> str:
         """The notes that a run refers to, in brackets."""
@@ -165,16 +184,32 @@ def _has_head(table: Any) -> bool | None:
     return False if bits & _FIRST_COLUMN and not bits & _FIRST_ROW else None
 
 
-def _notes_of(document: Any, kind: str) -> Mapping[str, str]:
-    """The texts of footnotes or endnotes by their ids."""
-    from docx.oxml import parse_xml
+def _lay_open(root: Any) -> None:
+    """Put the content of controls, links, what tracking inserted and so on where they stand, and
+    take out rows that it deleted."""
+    choose(root)
+    for about in [*root.iter(_W + "trPr")]:
+        if about.find(_W + "del") is not None:
+            about.getparent().getparent().remove(about.getparent())
+    for around in [*root.iter(*_AROUND)]:
+        if around.tag == _W + "ruby":  # the word, not how it is read
+            inner = [*around.iterfind(f"{_W}rubyBase//{_W}t")]
+        else:
+            inner = [] if _is_contents(around) else [*around]
+        _replace(around, inner)
 
-    return {
-        str(note.get(_W + "id")): _line("".join(one.text or "" for one in note.iter(_W + "t")))
-        for relation in document.part.rels.values()
-        if relation.reltype.endswith(f"/{kind}") and not relation.is_external
-        for note in parse_xml(relation.target_part.blob)
-    }
+
+def choose(root: Any) -> None:
+    """Leave of alternatives, of which a program shows the first that it knows, the first that has
+    a text."""
+    for one in [*root.iter(_ALTERNATIVES)]:
+        _replace(one, next((way for way in one if any(t.text for t in way.iter("{*}t"))), ()))
+
+
+def _replace(element: Any, by: Iterable[Any]) -> None:
+    for child in [*by]:
+        element.addprevious(child)
+    element.getparent().remove(element)
 
 
 def _is_contents(element: Any) -> bool:
@@ -183,12 +218,12 @@ def _is_contents(element: Any) -> bool:
     return any(kind.get(_W + "val") == "Table of Contents" for kind in kinds)
 
 
-def _formula(element: Any) -> str:
+def formula(element: Any) -> str:
     """A formula in one line, as a/b, x^2 and x_1."""
     name = str(element.tag).removeprefix(_M)
     if name == "t":
         return element.text or ""
-    parts = [_formula(child) for child in element]
+    parts = [formula(child) for child in element]
     if name in ("num", "den", "sup", "sub") and len("".join(parts)) > 1:
         parts = ["(", *parts, ")"]
     before = {"den": "/", "sup": "^", "sub": "_", "rad": "√"}

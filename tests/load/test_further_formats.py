@@ -399,6 +399,31 @@ def test_the_texts_of_a_diagram_are_a_list() -> None:
     assert found == "# Slide 1\n\n- Director: Ann\n- Finance: Bob"
 
 
+def test_a_text_with_a_formula_on_a_slide_is_read() -> None:
+    from pptx import Presentation
+    from pptx.oxml import parse_xml
+
+    formats = "http://schemas.openxmlformats.org/"
+    math = f'xmlns:m="{formats}officeDocument/2006/math"'
+    drawing = "http://schemas.microsoft.com/office/drawing/2010/main"
+    formula = f'<x:m xmlns:x="{drawing}"><m:oMath {math}><m:r><m:t>a+b</m:t></m:r></m:oMath></x:m>'
+    shape = (
+        '<p:sp><p:nvSpPr><p:cNvPr id="7" name="x"/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
+        "<p:txBody><a:bodyPr/><a:p><a:r><a:t>{}</a:t></a:r>{}</a:p></p:txBody></p:sp>"
+    )
+    both = (
+        f'<c:AlternateContent xmlns:c="{formats}markup-compatibility/2006"'
+        f' xmlns:p="{formats}presentationml/2006/main" xmlns:a="{formats}drawingml/2006/main">'
+        f'<c:Choice Requires="x">{shape.format("The sum is ", formula)}</c:Choice>'
+        f"<c:Fallback>{shape.format('A picture', '')}</c:Fallback></c:AlternateContent>"
+    )
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    slide.shapes._spTree.append(parse_xml(both))
+    found = read("a.pptx", saved(presentation)).content
+    assert found == "# Slide 1\n\nThe sum is a+b"
+
+
 def test_the_data_of_a_chart_are_a_table() -> None:
     from pptx import Presentation
     from pptx.chart import data as charts

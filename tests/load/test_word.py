@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from docx import Document
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.shared import Pt, RGBColor
 from file_kinds import saved
@@ -15,6 +17,7 @@ from rag_pg.load.numerals import numeral
 from rag_pg.types import Loaded
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+NOTES = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
 WHITE = RGBColor(255, 255, 255)
 
 
@@ -167,3 +170,94 @@ def test_a_cell_is_as_wide_as_a_table_can_be() -> None:
     table.cell(0, 0).text = "wide"
     table.cell(0, 0)._tc.grid_span = 2_000_000_000
     assert read(document).content.count("| wide ") == 63
+
+
+MORE = (
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    ' xmlns:v="urn:schemas-microsoft-com:vml"'
+)
+
+
+def run(text: str, look: str = "") -> str:
+    return f"<w:r><w:rPr>{look}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+def paragraph(inside: str) -> str:
+    return f"<w:p>{inside}</w:p>"
+
+
+def box(inside: str) -> str:
+    shape = f"<v:textbox><w:txbxContent>{inside}</w:txbxContent></v:textbox>"
+    return f"<w:p><w:r><w:pict><v:shape>{shape}</v:shape></w:pict></w:r></w:p>"
+
+
+def cell(inside: str) -> str:
+    return f"<w:tc><w:p>{inside}</w:p></w:tc>"
+
+
+def control(inside: str) -> str:
+    return f"<w:sdt><w:sdtPr/><w:sdtContent>{inside}</w:sdtContent></w:sdt>"
+
+
+def test_controls_and_boxes_in_a_table_are_read_and_deleted_rows_are_not() -> None:
+    document = Document()
+    gone = f"<w:tr><w:trPr><w:del/></w:trPr>{cell('')}{cell('')}</w:tr>"
+    rows = (
+        f"<w:tr>{cell(run('Owner'))}{control(cell(run('Ann')))}</w:tr>{gone}",
+        control(f"<w:tr>{cell(run('Room'))}{cell(run('12'))}</w:tr>"),
+        f"<w:tr>{cell(run('Rent'))}<w:tc>{control(paragraph(run('900')))}"
+        f"{box(paragraph(run('monthly')))}</w:tc></w:tr>",
+    )
+    table = f"<w:tbl {W} {MORE}><w:tblPr/><w:tblGrid/>{''.join(rows)}</w:tbl>"
+    document.element.body.insert(0, parse_xml(table))
+    found = read(document).content
+    assert found.split("\n") == [
+        *("| Owner | Ann |", "| --- | --- |", "| Room | 12 |", "| Rent | 900 monthly |")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        (f"<mc:Choice><w:t/></mc:Choice><mc:Fallback>{run('late')}</mc:Fallback>", "late"),
+        (f"<mc:Choice>{run('new')}</mc:Choice><mc:Fallback>{run('old')}</mc:Fallback>", "new"),
+        ("<mc:Choice/><mc:Fallback/>", ""),
+    ],
+)
+def test_one_of_the_alternatives_is_read(inside: str, text: str) -> None:
+    document = Document()
+    one = f"{run('It is ')}<mc:AlternateContent>{inside}</mc:AlternateContent>{run('.')}"
+    document.element.body.insert(0, parse_xml(f"<w:p {W} {MORE}>{one}</w:p>"))
+    assert read(document).content == f"It is {text}."
+
+
+def test_a_word_is_read_without_its_reading() -> None:
+    document = Document()
+    ruby = f"<w:rt>{run('kanji')}</w:rt><w:rubyBase>{run('漢字')}</w:rubyBase>"
+    one = parse_xml(f"<w:p {W}><w:r><w:ruby>{ruby}</w:ruby></w:r>{run('の')}</w:p>")
+    document.element.body.insert(0, one)
+    assert read(document).content == "漢字の"
+
+
+def test_what_is_hidden_in_a_note_is_left_out_and_its_paragraphs_are_parted() -> None:
+    document = Document()
+    note = f"<w:p>{run('See')}</w:p><w:p>{run('page 2')}{run('ignore this', '<w:vanish/>')}</w:p>"
+    data = f'<w:footnotes {W}><w:footnote w:id="2">{note}</w:footnote></w:footnotes>'
+    document.part.relate_to(
+        Part(PackURI("/word/footnotes.xml"), NOTES, data.encode(), document.part.package),
+        "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes",
+    )
+    refers = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    document.element.body.insert(0, parse_xml(f"<w:p {W}>{run('Rent.')}{refers}</w:p>"))
+    found = read(document)
+    assert found.content == "Rent. (See page 2)"
+    assert found.notes == ("11 characters that a reader does not see are left out",)
+
+
+def test_boxes_in_boxes_are_read_once() -> None:
+    document = Document()
+    inside = f"<w:p>{run('The innermost')}</w:p>"
+    for _ in range(25):
+        inside = box(inside)
+    document.element.body.insert(0, parse_xml(inside.replace("<w:p>", f"<w:p {W} {MORE}>", 1)))
+    assert read(document).content == "The innermost"
