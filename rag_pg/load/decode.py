@@ -23,7 +23,7 @@ _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b"))
 # In windows-1252 no word holds such a sign: its bytes are letters of another encoding.
 # An apostrophe may stand in one.
 _FOREIGN_IN_WORD = re.compile(
-    r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u2020-\u203a\u20ac]+[^\W\d_]"
+    r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u201d-\u203a\u20ac]+[^\W\d_]"
 )
 _OF_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")  # hardly ever two characters of another encoding
 _LARGER = {  # what is called so is often the larger one, as browsers take it
@@ -84,7 +84,7 @@ def decode_as(data: bytes, charset: str, *last: str) -> str | None:
     """Return the text of bytes that are said to have an encoding, None where they have not. UTF-8
     that is said to be of Western Europe is UTF-8. last: what is tried beside Western Europe's."""
     with suppress(LookupError, ValueError):
-        charset = codecs.lookup(charset).name
+        charset = codecs.lookup(charset.lower().removeprefix("x-").replace("cp-", "cp")).name
         charset = _LARGER.get(charset, charset)
     if charset == "punycode":  # of names: its time grows with the square of their length
         return None

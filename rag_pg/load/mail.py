@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
+from itertools import chain
 from mimetypes import guess_extension
-from typing import Any
+from typing import Any, NamedTuple
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.extras import extra
@@ -26,13 +27,14 @@ Read = Callable[[str, bytes], Loaded]  # of a file's name and bytes
 def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     """Return an e-mail: its subject as title, its body as content, who wrote to whom as metadata.
 
-    Further texts between attachments belong to the body. Attachments that can be read are sections
+    Texts between attachments belong to the body. Attachments that can be read are sections
     of the content, below a heading with their name, and so are those of an attached mail, which
     begins with who wrote it to whom; `notes` name the others. Raises: UnsupportedFile (an HTML
     body).
     """
     try:
         message = message_from_bytes(_with_utf8_headers(data), EmailMessage, policy=policy.default)
+        pieces = [*_pieces(message, is_alone=True)]
     except RecursionError:
         raise InvalidInput("has hundreds of mails within each other; open the inner ones") from None
     headers = {key: _header(message, key) for key in ("from", "to", "cc", "message-id")}
@@ -41,12 +43,14 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     }
     if sent := _sent(message):
         metadata["date"] = sent
-    attached = [*_attachments(message)]
+    attached = [*_attachments(piece for piece in pieces if not isinstance(piece, _Text))]
     if any(found is not None for _, found in attached):
         metadata["attachments"] = [name for name, found in attached if found is not None]
     subject = _header(message, "subject")
-    content, media_type, removed = _body(message)
-    sections, notes = [content if content.strip() else subject], list[str]()
+    content, media_type, removed, said = _joined(
+        [piece for piece in pieces if isinstance(piece, _Text)]
+    )
+    sections, notes = [content if content.strip() else subject], [*said]
     for name, found in attached[:_MOST]:
         if found is None:
             notes.append(f"{name} is malformed and left out")
@@ -72,13 +76,55 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     )
 
 
-def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes | None]]:
+class _Text(NamedTuple):
+    """A text of a mail, how many characters were taken out, and what had to be assumed."""
+
+    text: str = ""
+    media_type: str = "text/plain"
+    removed: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def _pieces(part: MIMEPart, *, is_alone: bool = False) -> Iterator[_Text | MIMEPart]:
+    """Yield what is read in a part and what is attached, in their order. Of texts that say the same
+    it is one: the plain one, or another if that lacks most of its words."""
+    if part.get_content_maintype() == "multipart" and part.is_multipart():
+        parts = [[*_pieces(one)] for one in part.iter_parts()]
+        if part.get_content_subtype() == "alternative":
+            texts = [[one for one in inner if isinstance(one, _Text)] for inner in parts]
+            yield _fullest([_joined(way) for way in texts if way])
+            parts = [[one for one in inner if not isinstance(one, _Text)] for inner in parts]
+        yield from chain.from_iterable(parts)
+    elif part.get_content_type() in ("text/plain", "text/html"):
+        named = part.is_attachment() or part.get_filename()
+        yield part if named and not is_alone else _text(part)
+    else:
+        yield part
+
+
+def _fullest(ways: Sequence[_Text]) -> _Text:
+    first, *others = sorted(ways, key=lambda way: way.media_type != "text/plain") or [_Text()]
+    known = _words(first.text)
+    lacking = (one for one in others if len(_words(one.text) - known) * 2 > len(_words(one.text)))
+    return next(lacking, first)
+
+
+def _joined(texts: Sequence[_Text]) -> _Text:
+    if len(texts) == 1:
+        return texts[0]
+    kinds = {one.media_type for one in texts}
+    return _Text(
+        "\n\n".join(one.text.strip("\n") for one in texts),
+        "text/markdown" if "text/markdown" in kinds else "text/plain",
+        sum(one.removed for one in texts),
+        tuple(note for one in texts for note in one.notes),
+    )
+
+
+def _attachments(parts: Iterable[MIMEPart]) -> Iterator[tuple[str, bytes | None]]:
     """The names and bytes of what is attached, None: it is malformed. An attached mail has the name
     of its subject."""
-    is_forwarded = message.get_content_type() == "message/rfc822"
-    for number, part in enumerate([message] if is_forwarded else message.iter_attachments(), 1):
-        if _is_text(part):
-            continue
+    for number, part in enumerate(parts, 1):
         try:
             if part.get_content_type() == "message/rfc822":
                 inner: EmailMessage = part.get_content()
@@ -94,12 +140,6 @@ def _attachments(message: EmailMessage) -> Iterator[tuple[str, bytes | None]]:
         name = clean_text(" ".join(name.split()))[0]
         if name and isinstance(data, bytes):
             yield name, data
-
-
-def _is_text(part: MIMEPart) -> bool:
-    """Whether a part is shown below the body, as a text behind a picture or a list's footer."""
-    is_text = part.get_content_type() in ("text/plain", "text/html")
-    return is_text and not part.is_attachment() and not part.get_filename()
 
 
 def _written(name: str, loaded: Loaded) -> str:
@@ -119,44 +159,28 @@ def _section(loaded: Loaded) -> str:
     return fenced(loaded.content, "")
 
 
-def _body(message: EmailMessage) -> tuple[str, str, int]:
-    """The text of a mail; where it has two, the page if the plain one lacks most of its words."""
-    found = [message.get_body((kind,)) for kind in ("plain", "html")]
-    parts = [part for part in found if part is not None]  # one without headers is false
-    if not parts:
-        return "", "text/plain", 0
-    first, *others = map(_text, parts)
-    known = _words(first[0])
-    lacking = (one for one in others if len(_words(one[0]) - known) * 2 > len(_words(one[0])))
-    shown = [next(lacking, first), *map(_text, filter(_is_text, message.iter_attachments()))]
-    texts, kinds, removed = zip(*shown, strict=True)
-    text = "\n\n".join(one.strip("\n") for one in texts) if texts[1:] else texts[0]
-    return text, "text/markdown" if "text/markdown" in kinds else "text/plain", sum(removed)
-
-
 def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def _text(part: MIMEPart) -> tuple[str, str, int]:
+def _text(part: MIMEPart) -> _Text:
     payload = part.get_payload(decode=True)
     raw = payload if isinstance(payload, bytes) else b""
-    text, removed = _decoded(raw, part.get_content_charset("utf-8"))
+    charset = part.get_content_charset("utf-8")
+    if (known := decode_as(raw, charset, "latin-1")) is not None:
+        text, removed = clean_text(known.replace("\r\n", "\n").replace("\r", "\n"))
+        notes: tuple[str, ...] = ()
+    else:
+        text, removed, note = decode_text(raw, declared="cp1252")
+        notes = (note or f"a text is not in {charset}, as the mail says",)
     if part.get_param("format") == "flowed":
         text = _unflowed(text, is_cut=part.get_param("delsp") == "yes")
     if part.get_content_subtype() == "html":
         with extra("files", error=UnsupportedFile):
             from rag_pg.load.html import html_to_markdown  # its libraries take long to import
 
-        return html_to_markdown(text)[1], "text/markdown", removed
-    return text, "text/plain", removed
-
-
-def _decoded(raw: bytes, charset: str) -> tuple[str, int]:
-    """The text of bytes, and how many characters were taken out."""
-    if (text := decode_as(raw, charset, "latin-1")) is not None:
-        return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
-    return decode_text(raw, declared="cp1252")[:2]
+        return _Text(html_to_markdown(text)[1], "text/markdown", removed, notes)
+    return _Text(text, "text/plain", removed, notes)
 
 
 def _unflowed(text: str, *, is_cut: bool) -> str:

@@ -185,11 +185,17 @@ _RTF_SPACES = " \t\u00a0"
 _RTF_BETWEEN = {  # cells and rows of a table in a cell, cells, and a note
     "\x1f": ", ", "\x1e": "; ", "\x1d": " | ", "\x1c": " (",
 }  # fmt: skip
+_RTF_FONTS = re.compile(r"\\f(\d{1,5})\b[^{};]{0,200}?\\fcharset(\d{1,3})\b")
+_RTF_CHARSETS = {  # of fonts, and their code pages
+    "128": "cp932", "129": "cp949", "134": "cp936", "136": "cp950", "161": "cp1253",
+    "162": "cp1254", "163": "cp1258", "177": "cp1255", "178": "cp1256", "186": "cp1257",
+    "204": "cp1251", "222": "cp874", "238": "cp1250",
+}  # fmt: skip
 _RTF_LEFT_OUT = {
     "fonttbl", "colortbl", "stylesheet", "info", "pict", "object", "header", "footer", "headerl",
     "headerr", "footerl", "footerr", "headerf", "footerf", "fldinst", "themedata", "listtable",
     "listoverridetable", "rsidtbl", "generator", "datastore", "latentstyles", "xmlnstbl", "deleted",
-    "nonesttables",
+    "nonesttables", "sp", "shprslt",
 }  # fmt: skip
 
 
@@ -205,9 +211,11 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
     except LookupError:
         codepage = "cp1252"
     found: list[str] = []
-    hidden, skip, unicode_skip = 0, 0, 1
-    state = {"out": False, "hidden": False, "title": False, "note": False, "cell": False}
-    stack: list[dict[str, bool]] = []
+    fonts = {font: _RTF_CHARSETS.get(kind, "") for font, kind in _RTF_FONTS.findall(text)}
+    hidden, skip = 0, 0
+    state: dict[str, Any] = {"unicode": 1, "font": ""}
+    state |= dict.fromkeys(("out", "hidden", "title", "note", "cell"), False)
+    stack: list[dict[str, Any]] = []
     title: list[str] = []
     position = 0
 
@@ -235,9 +243,11 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
                 while found and not found[-1].strip(_RTF_SPACES):  # the end of its paragraph
                     found.pop()
                 write(")")
-        elif word == "footnote":  # its paragraphs are a line
-            state |= {"out": bool(stack) and stack[-1]["out"], "note": True, "cell": True}
-            write("\x1c")
+        elif word in ("footnote", "shpinst"):  # known, though it may stand behind \*
+            state["out"] = bool(stack) and stack[-1]["out"]
+            if word == "footnote":  # its paragraphs are a line
+                state |= {"note": True, "cell": True}
+                write("\x1c")
         elif word in ("intbl", "pard"):
             state["cell"] = word == "intbl" or state["note"]
         elif word == "par" and state["cell"]:
@@ -245,7 +255,9 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         elif word == "nestrow":
             found.append("\x1e")
         elif codes:
-            write(bytes.fromhex(codes.replace("\\'", "")).decode(codepage, "replace"))
+            write(
+                bytes.fromhex(codes.replace("\\'", "")).decode(state["font"] or codepage, "replace")
+            )
         elif symbol:
             if symbol == "*":
                 state["out"] = True
@@ -253,9 +265,11 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
                 write({"~": "\u00a0", "_": "-", "\\": "\\", "{": "{", "}": "}"}.get(symbol, ""))
         elif word == "u" and number:
             write(chr(int(number) % 65_536))
-            skip = unicode_skip
+            skip = state["unicode"]
         elif word == "uc":
-            unicode_skip = min(int(number or 1), 9)
+            state["unicode"] = min(int(number or 1), 9)
+        elif word == "f" and number:
+            state["font"] = fonts.get(number, "")
         elif word in _RTF_LEFT_OUT:
             state["out"] = True
         elif word == "title" and state["out"]:
@@ -263,7 +277,7 @@ def rtf_to_text(data: bytes) -> tuple[str, str, int]:
         elif word == "v":
             state["hidden"] = number != "0"
         elif word == "plain":
-            state["hidden"] = False
+            state |= {"hidden": False, "font": ""}
         elif word:
             write(_RTF_TEXT.get(word, ""))
     write(text[position:])

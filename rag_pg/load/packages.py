@@ -17,7 +17,10 @@ from rag_pg.load.tables import rows_as_table
 _REPEATED = 50  # times that an empty cell is written at most
 _MOST_STYLES = 20  # that one is based on
 _FAMILIES = {"span": "text", "p": "paragraph", "h": "paragraph"}
-_HIDDEN = {"tracked-changes", "hidden-text", "hidden-paragraph", "annotation", "sequence-decls"}
+_HIDDEN = {  # a ruby's text is how its word is read
+    *("tracked-changes", "hidden-text", "hidden-paragraph", "annotation", "sequence-decls"),
+    "ruby-text",
+}
 
 
 def _name(element: Element) -> str:

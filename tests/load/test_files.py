@@ -87,6 +87,11 @@ def test_another_encoding_is_detected_and_named(tmp_path: Path, encoding: str, t
     assert "is not UTF-8 and was read as" in note
 
 
+def test_text_of_an_old_encoding_is_not_taken_for_windows(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFile, match="is not UTF-8"):
+        load(tmp_path, "a.txt", "Größe".encode("cp850"))
+
+
 def test_the_encoding_of_records_is_named_once(tmp_path: Path) -> None:
     rows = '{"uri": "a", "content": "Jörg"}\n{"uri": "b", "content": "Käthe"}\n'
     (tmp_path / "r.jsonl").write_bytes(rows.encode("cp1252"))

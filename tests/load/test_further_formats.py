@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,16 @@ def test_rich_text_is_its_paragraphs_and_rows() -> None:
         read("a.rtf", "plain")
 
 
+def test_rich_text_has_the_characters_of_its_fonts_and_the_texts_of_its_boxes() -> None:
+    text = (
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fswiss Arial;}{\f7\fnil\fcharset204 Arial Cyr;}}"
+        rb"{\f7 \'cf\'f0} \'e4 {\uc2\u228 ??}\u-10179 ?\u-8704 ?"
+        rb"{\shp{\*\shpinst{\sp{\sn fill}{\sv 1}}{\shptxt Boxed}}{\shprslt Boxed}}"
+        rb"{\*\unknown{\shp{\*\shpinst{\shptxt gone}}}}}"
+    )
+    assert read("a.rtf", text).content == "Пр ä ä\U0001f600Boxed"
+
+
 def test_notes_and_cells_of_rich_text_stay_in_their_lines() -> None:
     """As pandoc, LibreOffice and Word write them: paragraphs in cells, notes that other programs
     may leave out, a table in a cell."""
@@ -252,6 +263,45 @@ def test_what_is_attached_to_a_mail_is_read_with_it() -> None:
     names = ["Inner.eml", "rules.md", "logo.png", "bad.pdf", "a.py"]
     assert found.metadata["attachments"] == names
     assert [note.split(":")[1].split()[0] for note in found.notes] == ["logo.png", "bad.pdf"]
+
+
+def test_texts_of_a_mail_are_read_however_deep_its_parts_are() -> None:
+    def parted(kind: str, *parts: str) -> str:
+        inner = "".join(f"--{kind}\n{part}\n" for part in parts)
+        return f"Content-Type: multipart/{kind}; boundary={kind}\n\n{inner}--{kind}--\n"
+
+    plain, page, file = (
+        f"Content-Type: {kind}\n\n"
+        for kind in (
+            "text/plain",
+            "text/html",
+            "text/csv\nContent-Disposition: attachment; filename=a.csv",
+        )
+    )
+    invited = "Content-Type: text/calendar\n\nBEGIN:VCALENDAR"
+    both = parted("related", parted("alternative", f"{plain}The rent", f"{page}The rent", invited))
+    deep = parted("signed", both, f"{file}a,b\n1,2\n")
+    found = read("a.eml", parted("mixed", f"{plain}First", deep, f"{page}<p>Last</p>"))
+    sections = ["First", "The rent", "Last", "# Attachment: a.csv", "- a: 1; b: 2"]
+    assert found.content.split("\n\n") == sections
+    assert found.metadata["attachments"] == ["attachment.ics", "a.csv"]
+    assert [note.split(":")[1] for note in found.notes] == [" attachment.ics"]
+
+
+@pytest.mark.parametrize(
+    ("charset", "python", "notes"),
+    [
+        *(("x-mac-roman", "mac-roman", ()), ("cp-850", "cp850", ()), ("X-SJIS", "sjis", ())),
+        ("x-none", "cp1252", ("a text is not in x-none, as the mail says",)),
+    ],
+)
+def test_an_encoding_of_a_mail_is_known_by_its_other_names(
+    charset: str, python: str, notes: Sequence[str]
+) -> None:
+    text = "日本" if python == "sjis" else "Größe"
+    head = f"Subject: x\nContent-Type: text/plain; charset={charset}\n\n"
+    found = read("a.eml", head.encode() + text.encode(python))
+    assert (found.content, found.notes) == (text, notes)
 
 
 def test_mails_within_mails_have_an_end() -> None:
