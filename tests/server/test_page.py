@@ -526,3 +526,54 @@ def test_an_answer_is_stopped(chromium: Any, served: tuple[Rag, str]) -> None:
         page.wait_for_selector(".trouble")
         assert "Stopped" in page.inner_text(".trouble")
         assert page.get_by_role("button", name="Ask", exact=True).is_visible()
+
+
+def test_an_answer_that_ends_after_a_walk_stays_and_a_link_is_asked(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    held: list[Any] = []
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("ask", "textarea")
+        page.route("**/ask", lambda one: one.continue_() if held else held.append(one))
+        with page.expect_request("**/ask"):
+            page.fill("textarea", "When does valve 2 open?")
+            page.keyboard.press("Enter")
+        page.get_by_role("link", name="Search", exact=True).click()
+        page.wait_for_selector("#field[type=search]")
+        page.get_by_role("link", name="Ask", exact=True).click()
+        page.get_by_role("button", name="Stop").wait_for()
+        held[0].continue_()
+        page.wait_for_selector(".measures")
+        page.get_by_role("button", name="Ask", exact=True).wait_for()
+        assert page.locator("article").count() == 1
+        page.evaluate("location.hash = '#/ask?c=docs&q=And+valve+5'")
+        page.locator(".measures").nth(1).wait_for()
+        assert "And valve 5" in page.locator("h2.question").nth(1).inner_text()
+        page.emulate_media(media="print")
+        flows = "[document.body, main].map((one) => getComputedStyle(one).overflow)"
+        assert page.evaluate(flows) == ["visible", "visible"]
+        assert seen.wrong == []
+
+
+def test_files_go_where_they_were_dropped_whatever_is_chosen_or_answered_meanwhile(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    rag, url = served
+    rag.collection("other", model="minilm")
+    held: list[Any] = []
+    files = [
+        {"name": f"moved{n}.txt", "mimeType": "text/plain", "buffer": b"The lamp is out."}
+        for n in range(3)
+    ]
+    with Seen(chromium, url) as seen:
+        page = seen.go("documents", "td")
+        page.route("**/uploads", lambda one: one.continue_() if held else held.append(one))
+        with page.expect_request("**/uploads"):
+            page.set_input_files("#files", files)
+        page.select_option("#collection", "other")
+        page.wait_for_url("**c=other")
+        with page.expect_response(lambda one: b"moved2" in (one.request.post_data_buffer or b"")):
+            held[0].fulfill(status=502, body="<html>no service</html>")
+        there = [one.uri for one in rag.get_collection("docs").list(uri_prefix="moved")]
+        assert there == ["moved1.txt", "moved2.txt"]
+        assert [*rag.get_collection("other").list()] == []

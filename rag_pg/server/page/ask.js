@@ -2,7 +2,8 @@ import {app, button, code, duration, events, h, link, money, name, number, perce
 import {markdown} from "./markdown.js";
 import * as source from "./source.js";
 
-const talks = {}; // turns by collection, while the tab lives
+const talks = {}; // turns by collection
+let redraw;
 const WORDS = {
 	exact: ["good", "exact", "stands in the source"], normalised: ["good", "same words", "stands in the source but for spaces and marks"],
 	partial: ["warn", "partly", "stands in the source in part"], superseded: ["warn", "old text", "stood in an earlier version"], unknown: ["warn", "unknown", "has lost its source"],
@@ -27,7 +28,7 @@ export function open() {
 		start(field.value);
 		field.value = "";
 	}}, field, go, stop);
-	const draw = () => {
+	const draw = redraw = () => {
 		go.hidden = !!turns.at(-1)?.running;
 		stop.hidden = !go.hidden;
 		fresh.hidden = !turns.length;
@@ -44,10 +45,11 @@ export function open() {
 		draw();
 		turn.draw();
 		turn.node.scrollIntoView();
-		run(turn, {collection: app.docs, question, history, stream: true}).then(draw);
+		run(turn, {collection: app.docs, question, history, stream: true}).then(() => redraw());
 	};
 	draw();
-	if (app.params.get("q") && !turns.length) start(app.params.get("q"));
+	const asked = app.params.get("q");
+	if (asked && turns.every((r) => r.question !== asked)) start(asked);
 	return [log, form, h("p.under.row.soft", "Shift+Enter begins a line, / comes here", fresh)];
 }
 

@@ -75,7 +75,7 @@ export function ago(moment) {
 	return h("time", {datetime: moment, title: when(moment)}, seconds < 5 ? "now" : `${duration(seconds)} ago`);
 }
 
-// Relative: a prefix before the service works.
+// Relative: a prefix works.
 const KEY = "rag_pg key";
 export const headers = () => sessionStorage[KEY] ? {authorization: `Bearer ${sessionStorage[KEY]}`} : {};
 
@@ -93,14 +93,14 @@ export const any = async (path, params = {}) => (await request(path, params)).js
 export const get = (path, params) => any(path, {collection: app.docs, ...params});
 export const post = async (path, body, signal) => (await request(path, {}, {collection: app.docs, ...body}, signal)).json();
 
-let asking = null; // one dialog for all refused at once
+let asking = null;
 const keyGiven = (detail) => asking ??= new Promise((done) => {
 	const field = h("input", {type: "password", autocomplete: "off", required: true});
 	const dialog = h("dialog", {label: "Key", onclose: () => {
 		dialog.remove();
 		asking = null;
 		done(!!dialog.returnValue);
-	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.trim();}}, h("h2", "This service asks for a key"), sessionStorage[KEY] && h("p.trouble", short(detail, 500)),
+	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.replace(/[^!-~]/g, "");}}, h("h2", "This service asks for a key"), sessionStorage[KEY] && h("p.trouble", short(detail, 500)),
 		h("label", "Key", field), h("p.soft", code("rag-pg key make NAME"), " makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
 	document.body.append(dialog);
 	dialog.showModal();

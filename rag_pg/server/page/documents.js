@@ -49,13 +49,14 @@ async function list(node, uri_prefix) {
 
 function upload(files, refresh) {
 	const input = h("input.hidden", {type: "file", multiple: true, id: "files", onchange: () => send(input.files)});
+	const {docs} = app;
 	const send = async (chosen) => {
 		for (const file of [...chosen]) await sent(file);
 		input.value = "";
 		refresh();
 	};
 	const sent = (file) => new Promise((done) => {
-		const bar = h("progress", {max: 1, value: 0, label: `Upload of ${short(file.name)}`}), state = h("span"), form = new FormData(), call = new XMLHttpRequest(); // fetch tells no progress
+		const bar = h("progress", {max: 1, value: 0, label: `Upload of ${short(file.name)}`}), state = h("span"), form = new FormData(), call = new XMLHttpRequest();
 		files.prepend(h("li", name(file.name), " ", bar, " ", state));
 		const end = (kind, told) => {
 			bar.remove();
@@ -65,16 +66,17 @@ function upload(files, refresh) {
 		call.upload.onprogress = ({loaded, total}) => {show(state, loaded < total ? percent(bar.value = loaded / total) : "being read");};
 		call.onerror = () => end("failed", "Too large, or the service is gone.");
 		call.onload = () => {
-			const body = JSON.parse(call.response), wrong = call.status >= 400 ? body.detail : body.failures[0]?.error;
+			const body = call.response ?? {}, wrong = call.status >= 400 ? body.detail ?? `Error ${call.status}` : body.failures[0]?.error;
 			end(wrong ? "failed" : body.unchanged ? "unchanged" : "queued", wrong ?? body.notes.join(" "));
 		};
-		form.append("collection", app.docs);
+		call.responseType = "json";
+		form.append("collection", docs);
 		form.append("files", file);
 		call.open("POST", "uploads");
 		for (const header of Object.entries(headers())) call.setRequestHeader(...header);
 		call.send(form);
 	});
-	const zone = h("div.drop", input, h("label.button", {for: "files"}, "Choose files"), " or drop them here: text, Markdown, HTML, PDF, Office, mail, tables");
+	const zone = h("div.drop", input, h("label.button", {for: "files"}, "Choose files"), " or drop them here");
 	for (const kind of ["dragover", "dragleave", "drop"]) {
 		addEventListener(kind, (event) => {
 			if (!event.dataTransfer?.types.includes("Files")) return;

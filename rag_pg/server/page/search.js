@@ -8,7 +8,7 @@ export function open() {
 	const go = (changed) => app.go("search", {q: field.value, f: JSON.stringify(chosen), ...changed}), filters = h("div.facets"), found = h("div");
 	part(filters, () => facets(chosen, filter, go));
 	if (query) part(found, () => results({query, limit, filter}, go));
-	else show(found, empty("Nothing is searched yet.", "Type words or a question above: each passage comes with its ranks."));
+	else show(found, empty("Nothing is searched yet.", "Type words or a question above."));
 	return [h("form.composer", {go}, field, h("button.main", "Search")), filters, found];
 }
 
@@ -33,7 +33,6 @@ async function facets(chosen, filter, go) {
 	}));
 }
 
-// It follows the best passage.
 function missing(search) {
 	const uri = h("input", {label: "Its uri", placeholder: "handbook/leave.md", required: true}), told = h("div", {"aria-live": "polite"});
 	const follow = async () => {
