@@ -13,7 +13,7 @@ from rag_pg.answer.figures import MONTH
 from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
-from rag_pg.answer.question_kind import find_lacking_value, has_number
+from rag_pg.answer.question_kind import QuestionKind, asks_when, find_lacking_value, has_number
 from rag_pg.text import find_tables, is_among, is_function_word, words
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
@@ -31,6 +31,12 @@ _COUNTED = re.compile(
 _NO_COUNT = re.compile(  # the number of an item, dates, times and sums
     rf"(?m)^\s*\d{{1,3}}[.)]\s|\d{{1,2}}\.?\s+(?:{MONTH})\b|\b(?:{MONTH})\s+\d{{1,2}}\b"
     r"|\b(?:19|20)\d\d\b|\b\d{1,2}[:.]\d\d\b|[$€£]\s?\d[\d.,]*",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(  # a date, a day of the week or a time
+    rf"\b(?:{'|'.join(MONTHS)}|(?:19|20)\d\d|\d{{1,2}}[:.]\d\d|\d{{1,2}}\s?(?:[ap]m|uhr|h)"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?"
+    r"|mittwochs?|sonnabends?)\b",
     re.IGNORECASE,
 )
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
@@ -61,6 +67,17 @@ def find_mismatch(
         _other_count(question, best, others, near)
         or _other_year(question, best, others)
         or (f"the nearest passage has no {lacking}" if lacking else "")
+    )
+
+
+def lacks_value(question: str, c: Candidate, kind: QuestionKind) -> bool:
+    """Whether a question asks for a price or its like, a number or a time, and a passage has none
+    by which it might answer."""
+    heading = f"{c.hit.title}\n{c.hit.heading}\n{c.headings_above[c.best]}"
+    return (
+        find_lacking_value(question, _near(c)) != ""
+        or (kind == "quantity" and not any(map(has_number, c.shown)))
+        or (asks_when(question) and not _WHEN.search(f"{heading}\n{_near(c)}"))
     )
 
 

@@ -4,6 +4,7 @@ together."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -39,6 +40,8 @@ WITHIN = " › "  # between terms within each other
 NOTE = 40  # characters of a note to a table
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
+DEFINITIONS = 3  # paragraphs of terms of their own, that are no speakers, notes or questions
+_DEFINED = re.compile(r"(?:\A|\n\n)(?![-*+|#>\d])((?:[^\s:]+ ){0,3}?[^\s:]+): (?=\s?\S)")
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
 
 
@@ -143,10 +146,11 @@ def _sections(
     """The sections of a text by where each heading starts, its level and its words."""
     heads = [(0, 0, ""), *sorted(heads)]
     ends = [start for start, _, _ in heads[1:]] + [len(text)]
+    starts = [s.start for s in sentences]
     return [
         Section(
-            first=sum(s.start < start for s in sentences),
-            last=sum(s.start < end for s in sentences),
+            first=bisect_left(starts, start),
+            last=bisect_left(starts, end),
             level=level,
             heading=heading,
             code=has_code(text[start:end]),
@@ -159,6 +163,9 @@ def _heads(text: str, sentences: Sequence[Sentence]) -> list[tuple[int, int, str
     """Where what begins with a label, a clause or a term starts, and where what is around a term
     goes on behind it, with their levels; the words are those of a sentence."""
     found = dict.fromkeys(clause_starts(text), CLAUSE)
+    defined = [(m.start(1), m[1]) for m in _DEFINED.finditer(text)]
+    if len(defined) >= DEFINITIONS and len({term for _, term in defined}) == len(defined):
+        found |= {start: CLAUSE for start, _ in defined}
     found |= {start: LABEL for start, _ in find_labels(text, sentences)}
     open_: list[tuple[int, int]] = []  # where what is described ends, and its level
     goes_on: dict[int, int] = {}

@@ -14,7 +14,7 @@ from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
-from rag_pg.answer.mismatch import find_mismatch
+from rag_pg.answer.mismatch import find_mismatch, lacks_value
 from rag_pg.answer.passage import headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import (
@@ -71,6 +71,7 @@ _FIGURES = re.compile(r"\s(?:\d+[.,]\d+|[\d.,]*\d\s[\d.,]*\d)(?:\s[A-Z]{3})?\Z")
 # similarity of a sentence and COVERAGE x the best share of what is asked that one hit has reach
 # ENOUGH.
 ENOUGH = 0.5
+CLOSE = 0.08  # evidence below the best passage's, with which another speaks of the same
 UNTOLD = 0.4  # the share that counts where a question in another language cannot have it
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
@@ -166,7 +167,7 @@ def examine(
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
         coverage = max(coverage, UNTOLD)
-    ranked = sorted(candidates, key=lambda c: -c.score)
+    ranked = _bring_valued(found.question, candidates, kind)
     lacking = find_lacking(question, asked, by_meaning=bool(by_meaning))
     names = {a.word for a in asked if a.is_name}
 
@@ -469,6 +470,25 @@ def _bring_dated(question: str, candidates: Sequence[Candidate]) -> None:
     for c in candidates if asks_when(question) else ():
         heading = (heading_path(c.hit) or [""])[-1]
         c.score += asked.stand_in(heading) and source_date({}, heading, "") is not None
+
+
+def _bring_valued(
+    question: str, candidates: Sequence[Candidate], kind: QuestionKind
+) -> Sequence[Candidate]:
+    """Return the passages from the best on; where that lacks the value that is asked for, a price
+    or a date, the first that has one is brought before it: of no fewer of the question's words,
+    and of a date with as much evidence."""
+    ranked = sorted(candidates, key=lambda c: -c.score)
+    first = ranked[0]
+    if not lacks_value(question, first, kind):
+        return ranked
+    about = {word for word in first.words_found if not says_kind(word)}
+    for c in ranked[1:]:
+        is_near = not asks_when(question) or c.evidence >= first.evidence - CLOSE
+        if is_near and c.words_found >= about and not lacks_value(question, c, kind):
+            c.score = first.score + 1
+            return [c, *(other for other in ranked if other is not c)]
+    return ranked
 
 
 def _defining(c: Candidate, question: str) -> list[int]:

@@ -21,6 +21,8 @@ _HOW_TO = re.compile(
       how\s+(?:do|does|did|can|could|should|would|to|must|is|are|might)\b(?!\s+\w+\s+(?:different|related))
     | (?:what|which)\s+(?:do|should|must|can)\s+(?:i|we|you)\s+(?:need\s+to\s+|have\s+to\s+)?
         (?:do|install|run)\b
+    | (?:(?:what\s+are|which\s+are|list|show|give|name)\s+(?:me\s+)?(?:all\s+)?(?:the\s+)?)?steps\b
+    | (?:welche[sn]?\s+(?:sind\s+die\s+)?|was\s+sind\s+die\s+)?schritte\b
     | (?:what(?:'s|’s|\s+is)|is\s+there)\s+(?:the\s+|an?\s+)?(?:best\s+|easiest\s+|right\s+)?way\b
     | wie\s+(?!viel|lang|oft|gro|hoch|alt|hei|weit|spät)
     | cómo\b | como\s+(?!es\b|se\s+llama)

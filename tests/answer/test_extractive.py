@@ -529,6 +529,9 @@ def test_words_that_the_collection_does_not_have_cost_evidence() -> None:
         ("Comment faire ?", "how_to"),
         ("Как это сделать?", "how_to"),
         ("如何重置密码？", "how_to"),
+        ("What are the steps of a reset?", "how_to"),
+        ("list all steps", "how_to"),
+        ("Welche Schritte gibt es?", "how_to"),
         ("What is CORS?", "definition"),
         ("Was ist CORS?", "definition"),
         ("Qu'est-ce que CORS ?", "definition"),
@@ -675,6 +678,16 @@ LEASE OF A BARN
             LEASE,
             "2. END  \n**2.1 The lease ends with two months' notice.** [1]  \n"
             "2.2 Keys are handed over then.",
+        ),
+        (
+            "What is a bell?",
+            "rope: What rings.\n\nbell: A cup of bronze. It hangs.\n\nyoke: What carries it.",
+            "**bell: A cup of bronze.** [1] It hangs.",
+        ),
+        (
+            "Which bell is cracked?",
+            "Ann: It is late.\n\nBen: The bell is cracked.\n\nAnn: Cast it anew.",
+            "**Ben: The bell is cracked.** [1]\n\nAnn: Cast it anew.",
         ),
     ],
 )

@@ -51,6 +51,23 @@ def test_a_question_about_a_row_alone_is_answered_by_it() -> None:
 def test_what_is_asked_by_its_kind_is_in_the_answer(question: str, without: str, told: str) -> None:
     assert "the nearest passage has no " in reason(question, without)
     assert not reason(question, told)
+    assert not reason(question, without, told)
+
+
+@pytest.mark.parametrize(
+    ("question", "without", "told"),
+    [
+        ("When is the harvest of barley?", "The harvest of barley takes all hands and 3 carts.",
+         "The harvest of barley: 4 July, if it is dry."),
+        ("How long is the Heron?", "The Heron is long and narrow.", "The Heron is 9 metres long."),
+    ],
+)  # fmt: skip
+def test_a_passage_with_the_value_goes_before_a_nearer_one_without(
+    question: str, without: str, told: str
+) -> None:
+    found = [hit(without, number=1), hit(told, number=2)]
+    answer = answer_extractive(question, found, embedder=WordEmbedder())
+    assert answer.citations[0].chunk_id == found[1].chunk_id
 
 
 def test_a_passage_of_another_year_is_no_answer() -> None:
