@@ -34,14 +34,15 @@ BEFORE, AFTER = 1, 4  # chunks beside one, which an answer may show with it
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
 SHORT_LEAD = 0.25  # of the limit, that the beginning of a section takes before what answers
 LABEL = 7  # level of a section that begins with a line in bold or in capitals
-CLAUSE = LABEL + 1  # of a clause; those of what is described below a term are deeper
+DEFINED = LABEL + 1  # of a paragraph that opens with its term, beside others
+CLAUSE = LABEL + 2  # of a clause; those of what is described below a term are deeper
 STUB = 40  # characters of a sentence that only names what follows in its paragraph
 WITHIN = " › "  # between terms within each other
 NOTE = 40  # characters of a note to a table
 NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
 
-DEFINITIONS = 3  # paragraphs of terms of their own, that are no speakers, notes or questions
-_DEFINED = re.compile(r"(?:\A|\n\n)(?![-*+|#>\d])((?:[^\s:]+ ){0,3}?[^\s:]+): (?=\s?\S)")
+DEFINITIONS = 3  # of them at least, each with a term of its own: no speakers, no questions
+_DEFINITION = re.compile(r"(?:\A|\n\n)(?![-*+|#>\d])((?:[^\s:]+ ){0,3}?[^\s:]+): (?=\s?\S)")
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
 
 
@@ -163,9 +164,9 @@ def _heads(text: str, sentences: Sequence[Sentence]) -> list[tuple[int, int, str
     """Where what begins with a label, a clause or a term starts, and where what is around a term
     goes on behind it, with their levels; the words are those of a sentence."""
     found = dict.fromkeys(clause_starts(text), CLAUSE)
-    defined = [(m.start(1), m[1]) for m in _DEFINED.finditer(text)]
+    defined = [(m.start(1), m[1]) for m in _DEFINITION.finditer(text)]
     if len(defined) >= DEFINITIONS and len({term for _, term in defined}) == len(defined):
-        found |= {start: CLAUSE for start, _ in defined}
+        found |= {start: DEFINED for start, _ in defined if start not in found}
     found |= {start: LABEL for start, _ in find_labels(text, sentences)}
     open_: list[tuple[int, int]] = []  # where what is described ends, and its level
     goes_on: dict[int, int] = {}

@@ -475,16 +475,17 @@ def _bring_dated(question: str, candidates: Sequence[Candidate]) -> None:
 def _bring_valued(
     question: str, candidates: Sequence[Candidate], kind: QuestionKind
 ) -> Sequence[Candidate]:
-    """Return the passages from the best on; where that lacks the value that is asked for, a price
-    or a date, the first that has one is brought before it: of no fewer of the question's words,
-    and of a date with as much evidence."""
+    """Return the passages from the best on; where that lacks the value that is asked for, the first
+    that has one is brought before it: of no fewer of the question's words, and, as many have a
+    number or a date, with as much evidence."""
     ranked = sorted(candidates, key=lambda c: -c.score)
     first = ranked[0]
     if not lacks_value(question, first, kind):
         return ranked
     about = {word for word in first.words_found if not says_kind(word)}
+    is_common = kind == "quantity" or asks_when(question)
     for c in ranked[1:]:
-        is_near = not asks_when(question) or c.evidence >= first.evidence - CLOSE
+        is_near = not is_common or c.evidence >= first.evidence - CLOSE
         if is_near and c.words_found >= about and not lacks_value(question, c, kind):
             c.score = first.score + 1
             return [c, *(other for other in ranked if other is not c)]
