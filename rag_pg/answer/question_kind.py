@@ -128,7 +128,8 @@ _DEFINITION = re.compile(
 )
 
 _TIME = re.compile(
-    r"\bwhen\b|\bdate\s+of\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|^\W*wann\b"
+    r"\bwhen\s+(?:is|are|was|were|do|does|did|will|would|can|may|must|should|has|have|had)\b"
+    r"|\bdate\s+of\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|^\W*wann\b"
     r"|\bquand\b|\bcuándo\b",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ import pytest
 from passages import WordEmbedder, hit
 
 from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.question_kind import asks_when
 
 TABLE = "| Engine | Torque | Mass |\n|---|---|---|\n| Rook | 90 | 41 |\n| Heron | 120 | 55 |"
 REPORT = "The harvest of 2016 was 310 tonnes of barley."
@@ -68,6 +69,11 @@ def test_a_passage_with_the_value_goes_before_a_nearer_one_without(
     found = [hit(without, number=1), hit(told, number=2)]
     answer = answer_extractive(question, found, embedder=WordEmbedder())
     assert answer.citations[0].chunk_id == found[1].chunk_id
+
+
+def test_a_condition_asks_for_no_time() -> None:
+    assert asks_when("Since when is the barn locked?") and asks_when("when does it open")
+    assert not asks_when("How do I lock the barn when testing?")
 
 
 def test_a_passage_of_another_year_is_no_answer() -> None:
