@@ -290,7 +290,8 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
     is a clause, or described below a term, ends with it.
 
     Args:
-        lead: begin with the paragraph of the best sentence.
+        lead: begin with the paragraph of the best sentence, or with the list that stands directly
+            above it.
     """
     best = positions[0]
     section = page.section(best)
@@ -301,6 +302,10 @@ def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> r
         begin -= 1
     if is_named and _length(page, range(first, begin)) <= limit * SHORT_LEAD:
         begin = min(begin, first + (page.sections[section].level == LABEL))  # stands in the path
+    above = page.block(begin - 1) if lead and begin > first else None
+    if above and above.what == "items" and above.first >= first and above.last == begin:
+        whole = _length(page, range(above.first, best + 1))
+        begin = above.first if whole <= limit * 0.75 else begin
     start = begin if _length(page, range(begin, best + 1)) <= limit * 0.75 else best
     while start > first and _leans(page, start):
         start -= 1

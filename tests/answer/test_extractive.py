@@ -676,7 +676,7 @@ LEASE OF A BARN
         (
             "Which months' notice ends the lease?",
             LEASE,
-            "2. END\n\n**2.1 The lease ends with two months' notice.** [1]  \n"
+            "2. END  \n**2.1 The lease ends with two months' notice.** [1]  \n"
             "2.2 Keys are handed over then.",
         ),
         (

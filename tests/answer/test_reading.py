@@ -1013,7 +1013,7 @@ def test_a_numbered_line_above_a_paragraph_begins_a_section() -> None:
     )
     got = ask("When does the contract of the cafe end?", minutes)
     assert got.text == (
-        "2. Cafe\n\n**The contract of the cafe ends in December.** [1] Joan asks for offers in May."
+        "2. Cafe  \n**The contract of the cafe ends in December.** [1] Joan asks for offers in May."
     )
     assert "Cafe" not in ask("When is the adult ticket raised?", minutes).text
     steps = "1. Take the lid\noff the jar. Then stir it well.\n2. Take the\nspoon out."
