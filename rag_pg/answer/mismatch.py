@@ -39,6 +39,7 @@ _WHEN = re.compile(  # a date, a day of the week or a time
     r"|mittwochs?|sonnabends?)\b",
     re.IGNORECASE,
 )
+_CLAUSES = re.compile(r"[.,;:!?()]\s|\n")
 BESIDE = 2  # sentences before and behind the best one, that may have what is asked for by its kind
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![\d.,]\d|\d)")
 _SHORT_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)\s?[/–-]\s?(\d\d)(?!\d)")  # 2021/22
@@ -119,7 +120,17 @@ def _other_count(
 
 
 def _counts(text: str, things: Sequence[str]) -> bool:
-    """Whether a number stands before or behind one of some things."""
+    """Whether a number stands before or behind one of some things, or, once they are named, alone:
+    there can only be four of them."""
+    is_named = False
+    for clause in _CLAUSES.split(text):
+        found = words(clause)
+        is_named = is_named or any(is_among(word, things) for word in found)
+        alone = [*map(is_function_word, found), True]
+        if is_named and any(
+            has_number(w) and alone[at - 1] and alone[at + 1] for at, w in enumerate(found)
+        ):
+            return True
     for line in text.splitlines():
         before, _, behind = line.partition(":")
         if any(map(has_number, words(behind)[:2])) and any(

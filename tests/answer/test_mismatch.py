@@ -111,6 +111,13 @@ def test_years_that_a_passage_spans_are_its_own(question: str, content: str) -> 
         ("How many people sit in the tram?", "34 pupils sit in the tram.", True),
         ("How many people sit in the tram?", "Pupils sit in the tram.", False),
         ("How many weeks does the tram need?", "The tram needs 9 days.", True),
+        (
+            "How many silos has the farm?",
+            "The farm keeps silos. There can only be four of them.",
+            True,
+        ),
+        ("How many silos has the farm?", "Silos of the farm are old; 22 are leaking.", True),
+        ("How many silos has the farm?", "Silos of the farm are old; 22 carts are leaking.", False),
     ],
 )
 def test_how_many_is_told_beside_what_is_counted(
