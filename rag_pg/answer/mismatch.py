@@ -34,7 +34,7 @@ _NO_COUNT = re.compile(  # the number of an item, dates, times and sums
     re.IGNORECASE,
 )
 _WHEN = re.compile(  # a date, a day of the week or a time
-    rf"\b(?:{'|'.join(MONTHS)}|(?:19|20)\d\d|\d{{1,2}}[:.]\d\d|\d{{1,2}}\s?(?:[ap]m|uhr|h)"
+    rf"\b(?:{MONTH}|(?:19|20)\d\d|\d{{1,2}}[:.]\d\d|\d{{1,2}}\s?(?:[ap]m|uhr|h)"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?"
     r"|mittwochs?|sonnabends?)\b",
     re.IGNORECASE,

@@ -189,7 +189,8 @@ BEGIN
         CASE WHEN _plain ~ E'[\\u202D\\u202E]'
                  OR _plain ~ E'[\\u202A-\\u202C\\u2066-\\u2069]' AND _plain !~ E'[\\u0590-\\u08FF]'
              THEN 'marks that turn the direction of text' END,
-        CASE WHEN _plain ~ '<' AND regexp_replace(_plain, '```.*?```|`[^`]*`', '', 'g') COLLATE "C" ~*
+        CASE WHEN _plain ~ '<'
+                 AND regexp_replace(_plain, '```.*?```|`[^`]*`', '', 'g') COLLATE "C" ~*
                  (E'<[a-z][^<>]*\\sstyle\\s*=\\s*["'']([^<>"'']*[^<>"''-])?(display\\s*:\\s*none'
                   '|visibility\\s*:\\s*hidden|(font-size|opacity)\\s*:\\s*0(px|pt|em|%)?\\s*[;"'']'
                   '|color\\s*:\\s*(white|#fff(fff)?)\\M)')

@@ -266,7 +266,8 @@ DECLARE
     _next text;
     _words CONSTANT text[] := string_to_array(
         btrim(translate(after, E'\n*_,.;:!?)', '         ')), ' ');
-    _month CONSTANT text := rag._lower(_words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
+    _month CONSTANT text := rag._lower(
+        _words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
     _with_year text;  -- the word before a year
 BEGIN
     -- a figure there, less a word behind it, is told in a third of the time

@@ -1,5 +1,5 @@
 """Processes whose locale is not UTF-8: what they install is the same,
-and what they cannot print they escape. Databases whose locale is Turkish: I is a letter as others."""
+and what they cannot print they escape. Databases in Turkish."""
 
 import os
 import subprocess
