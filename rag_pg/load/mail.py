@@ -47,10 +47,10 @@ def load_mail(data: bytes, uri: str, read: Read) -> Loaded:
     if any(found is not None for _, found in attached):
         metadata["attachments"] = [name for name, found in attached if found is not None]
     subject = _header(message, "subject")
-    content, media_type, removed, said = _joined(
+    content, media_type, removed, told = _joined(
         [piece for piece in pieces if isinstance(piece, _Text)]
     )
-    sections, notes = [content if content.strip() else subject], [*said]
+    sections, notes = [content if content.strip() else subject], [*told]
     for name, found in attached[:_MOST]:
         if found is None:
             notes.append(f"{name} is malformed and left out")
