@@ -95,21 +95,25 @@ DECLARE
     _last CONSTANT text := rag._lower(reverse(split_part(
         reverse(rtrim(translate(before, E'\n-', '  '))), ' ', 1)));
     _next text;
+    -- units that smaller ones follow
+    _larger CONSTANT text := ' hour hours minute minutes stunde stunden minuten heure heures hora'
+        ' horas degree degrees year years foot feet pound pounds stone ';
 BEGIN
     -- first whether they can be parts of one, as that takes a tenth of the time
     IF strpos(
-        ' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
+        E' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
         ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
         ' hundred thousand million billion half a an and un une deux trois quatre cinq dix vingt'
         ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
-        ' sesenta setenta ochenta noventa y ein eine zwei drei vier sechs zehn hundert und minus'
-        ' moins menos ', ' ' || _last || ' ') = 0
+        ' sesenta setenta ochenta noventa y ein eine zwei drei vier f\u00FCnf sechs sieben acht'
+        ' neun zehn hundert anderthalb eineinhalb zweieinhalb dreieinhalb und minus moins menos '
+        || _larger, ' ' || _last || ' ') = 0
         AND ascii(right(before, 1)) NOT BETWEEN 48 AND 57 THEN
         RETURN false;
     END IF;
     _next := rtrim(split_part(ltrim(translate(after, E'\n', ' ')), ' ', 1), '.,;:!?)"');
     IF is_end AND _next <> '' AND ascii(right(before, 1)) > 57
-        AND strpos(' one half a an and un une et y ein eine und minus moins menos ',
+        AND strpos(' one half a an and un une et y ein eine und minus moins menos ' || _larger,
             ' ' || _last || ' ') = 0
         AND (_next IN ('per', 'percent', 'Prozent') OR rag._is_unit_name(_next)
             OR _next LIKE '(%' OR strpos(rag._money(), ' ' || _next || ' ') > 0) THEN
@@ -117,7 +121,7 @@ BEGIN
     END IF;
     RETURN (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem'
             '/tie/cin/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei'
-            '/sie/och/nue/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/dre/',
+            '/sie/och/nue/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/zwa/dre/tau/qui/',
             '/' || rag._lower(left(_next, 3)) || '/') > 0
         OR strpos(rag._lower(after), 'teen') > 0)
     AND (before || E'\x03' || after) COLLATE "C" ~* (
@@ -139,14 +143,22 @@ BEGIN
     -- two hundred, half a million; hundred and five
     || E'|\\m(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
     '|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|deux|trois|quatre|cinq|dix'
-    '|dos|tres|cien|zwei|drei|zehn|hundert)[ \n]*\x03[ \n]+'
+    '|dos|tres|cien|zwei|drei|vier|f\u00FCnf|sechs|sieben|acht|neun|zehn|hundert'
+    '|(?:ander|ein|zwei|drei)\\w*halb)[ \n]*\x03[ \n]+'
     '|half[ \n]*\x03[ \n]+an?[ \n]+|half[ \n]+an?[ \n]*\x03[ \n]+)'
     '(?:hundred|thousand|millions?|billions?|trillions?|dozen|cents?|mille|mil|millones|milliards?'
-    '|millionen|milliarden?)(?![-\\w])'
+    '|hundert|tausend|millionen|milliarden?)(?![-\\w])'
     '|\\m(?:hundred|thousand|million|billion)(?:[ \n]*\x03[ \n]+(?:and[ \n]+)?'
     '|[ \n]+and[ \n]*\x03[ \n]+)'
     '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
     '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)'
+    -- two hours fifteen minutes
+    || E'|\\m(?:[0-9]+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen'
+    '|twenty|thirty|forty|fifty|sixty|eine|zwei|drei|vier|f\u00FCnf|sechs|sieben|acht|neun|zehn'
+    '|une|deux|trois|quatre|cinq|una|dos|tres|cuatro|cinco)[ \n]+'
+    '(?:hours?|minutes?|stunden?|minuten|heures?|horas?|degrees?|years?|foot|feet|pounds?|stone)'
+    '[ \n]*\x03[ \n]+(?:(?:and|und|et|y)[ \n]+)?[\\w-]+[ \n]+'
+    '(?:minut|se[ck]ond|sekund|segund|inch|month|ounce|pence|pounds?|shilling)'
     -- minus five
     || E'|\\m(?:minus|moins|menos)[ \n]*\x03[ \n]+(?:zero|one|two|three|four|five|six|seven'
     '|eight|nine|ten|eleven|twelve|\\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety'
@@ -157,8 +169,8 @@ $$;
 
 COMMENT ON FUNCTION rag._parts_numeral IS
 $$Whether the edge between two texts parts a number in words, or a fraction: two thirds, 2 and a
-half, twenty five, two hundred and six, half a million, minus five; or that from its unit (twenty
-per cent); in English, and some in French, Spanish and German.$$;
+half, twenty five, two hundred and six, half a million, two hours fifteen minutes, minus five; or
+that from its unit (twenty per cent); in English, and some in French, Spanish and German.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._currencies()
