@@ -28,8 +28,9 @@ BEGIN
         WHERE p.pronamespace = 'rag'::regnamespace AND NOT starts_with(p.proname, '_')
     ), listed AS MATERIALIZED (
         SELECT f.*,
-            coalesce(rag._lower(about) IN (rag._lower(f.topic), f.circle, 'rag.' || f.function_name)
-                OR starts_with(f.function_name, rag._lower(about)), true) AS is_named
+            coalesce(lower(about COLLATE "C") IN (lower(f.topic COLLATE "C"), f.circle,
+                    'rag.' || f.function_name)
+                OR starts_with(f.function_name, lower(about COLLATE "C")), true) AS is_named
         FROM public AS f
     ), described AS MATERIALIZED (
         SELECT l.*, setweight(to_tsvector('pg_catalog.english',

@@ -66,8 +66,8 @@ function upload(files, refresh) {
 		call.upload.onprogress = ({loaded, total}) => {show(state, loaded < total ? percent(bar.value = loaded / total) : "being read");};
 		call.onerror = () => end("failed", "Too large, or the service is gone.");
 		call.onload = () => {
-			const body = call.response ?? {}, wrong = call.status >= 400 ? body.detail ?? `Error ${call.status}` : body.failures[0]?.error;
-			end(wrong ? "failed" : body.unchanged ? "unchanged" : "queued", wrong ?? body.notes.join(" "));
+			const body = call.response ?? {}, wrong = call.status >= 400 ? body.detail ?? `Error ${call.status}` : body.failures?.[0]?.error;
+			end(wrong ? "failed" : body.unchanged ? "unchanged" : "queued", wrong ?? body.notes?.join(" "));
 		};
 		call.responseType = "json";
 		form.append("collection", docs);
