@@ -43,7 +43,8 @@ words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are u
 CREATE OR REPLACE FUNCTION rag._is_dated(quoted text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN quoted ~ (
+-- first whether it ends with four figures, or with those of a month and a day
+RETURN translate(right(quoted, 3), '0123456789-', '') = '' AND quoted ~ (
     E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
     '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
     '|год[ау]?) [0-9]{4}$'
@@ -58,31 +59,100 @@ $$Whether a quotation, in its form, ends with a date or a year that says so (yea
 
 CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- first what each of them has beside the edge, as that is compiled in a twentieth of the time
-RETURN form ~ E'[0-9] ?\x03|\x03 ?[$.()0-9]|out ?\x03|\x03 ?(?:and|und|et|y|и) '
-    AND form ~ (E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
-    '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
-    '|(?:between|zwischen|entre|между) [^ ]+'
-    '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
-    '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
-    -- no year
-    '|(?:^|[^0-9])[0-9]{1,3}(?: out)?(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
-    '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]'
-    '|[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
-    ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])'
-    -- a section, a sign in words, a time
-    '|(?:§|n°|minus|минус|(?:^|[^a-z])(?:moins|menos|meno|min|negative)'
-    '|\u110B\u1167\u11BC\u1112\u1161)'
-    ' ?\x03 ?[0-9]'
-    '|[(](?:e[ucg]|[uc]e)(?:[)] ?\x03|\x03[)]) ?[0-9]|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
-    -- a call
-    '|[0-9a-z](?:\x03[(]|[(]\x03)[0-9]');
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _before CONSTANT text := rtrim(split_part(form, E'\x03', 1));
+    _after CONSTANT text := ltrim(split_part(form, E'\x03', 2));
+    _marks CONSTANT text := E'0123456789.,;:!?()[]{}<>|$\u20AC\u00A3"''/+=*-\x01\x02';
+    _spans CONSTANT text := E' to or till until through bis oder a a\u0300 ou o до или and und et'
+        ' y и x out of by von aus mal sur из ';
+    _signs CONSTANT text := ' h hr hrs st std min m km kg ft lb lbs a p am pm eu ec eg ue ce minus'
+        ' минус moins menos meno negative ';
+    _last text := '-';  -- the words beside the edge
+    _next text := '-';
+BEGIN
+    -- first whether a word or a sign of one stands beside the edge and a figure beyond it, as that
+    -- takes a hundredth of the time
+    IF ascii(ltrim(_after, '$.) ')) BETWEEN 48 AND 57 THEN
+        _last := ' ' || split_part(
+            rtrim(translate(_before, _marks, rpad('', 40))), ' ', -1) || ' ';
+    END IF;
+    IF ascii(right(_before, 1)) BETWEEN 48 AND 57 OR _before LIKE '%out'
+        OR _before LIKE '%between %' OR _before LIKE '%zwischen %' OR _before LIKE '%entre %'
+        OR _before LIKE '%между %' THEN
+        _next := ' ' || split_part(
+            ltrim(translate(_after, _marks, rpad('', 40))), ' ', 1) || ' ';
+    END IF;
+    RETURN (strpos(_spans, _last) > 0 OR strpos(_spans, _next) > 0 OR strpos(form, E'\u00B7') > 0)
+        AND form ~ (
+        E'[0-9](?: ?\x03 ?(?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) '
+        '| (?:to|or|till|until|through|bis|oder|a\u0300?|ou|o|до|или) ?\x03 ?)[$]?[0-9]'
+        '|(?:between|zwischen|entre|между) [^ ]+'
+        '(?: ?\x03 ?(?:and|und|et|y|и) | (?:and|und|et|y|и) ?\x03 ?)[$]?[0-9]'
+        '|[0-9] ?x ?\x03 ?[0-9]|[0-9] ?\x03 ?x ?[0-9]'
+        -- no year
+        || E'|(?:^|[^0-9])[0-9]{1,3}(?: out)?'
+        '(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
+        '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]')
+    OR (strpos(_signs, _last) > 0 OR strpos(_signs, _next) > 0
+        OR strpos(form, E'(\x03') + strpos(form, E'\x03(') > 0
+        OR translate(form, E'§°\u110B', '') <> form) AND form ~ (
+        E'[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+        ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])'
+        '|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])|'
+        -- a section, a sign in words, a time
+        || E'(?:§|n°|minus|минус|(?:^|[^a-z])(?:moins|menos|meno|min|negative)'
+        '|\u110B\u1167\u11BC\u1112\u1161)'
+        ' ?\x03 ?[0-9]'
+        '|[(](?:e[ucg]|[uc]e)(?:[)] ?\x03|\x03[)]) ?[0-9]|[0-9] ?\x03 ?[ap][.]? ?m(?![a-z])'
+        -- a call
+        || E'|[0-9a-z](?:\x03[(]|[(]\x03)[0-9]');
+END
+$$;
 
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
 min), a section (§ 5), a law of the Union, a sign in words, a time (5 p.m.), a call (rgb(1, 2)).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._numeral_class(word text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _words CONSTANT text := E' o: one two three four five six seven eight nine d: ten eleven'
+        ' twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen t: twenty thirty'
+        ' forty fifty sixty seventy eighty ninety h: hundred thousand million billion H: hundert m:'
+        ' millions billions trillion trillions dozen cent cents mille mil millones milliard'
+        ' milliards tausend millionen milliarde milliarden r: deux trois quatre cinq dix dos'
+        ' tres cien zwei drei vier f\u00FCnf sechs sieben acht neun zehn anderthalb'
+        ' eineinhalb zweieinhalb dreieinhalb s: cuatro cinco seis siete ocho nueve onze x:'
+        ' zero diez u: un une uno una e: ein eine a: a an j: and et y und n: minus moins'
+        ' menos z: treinta cuarenta cincuenta sesenta setenta ochenta noventa vingt trente'
+        ' quarante cinquante soixante k: half f: halves third thirds quarter quarters fourths'
+        ' fifths sixths sevenths eighths ninths tenths hundredths thousandths demi demie'
+        ' tiers quart quarts cinqui\u00E8me cinqui\u00E8mes tercio tercios cuarto cuartos'
+        ' medio media drittel viertel f\u00FCnftel sechstel zehntel l: hour hours stunde'
+        ' stunden heure heures hora horas degree degrees year years foot feet stone p: minute'
+        ' minutes minuten pound pounds q: minuto minutos second seconds seconde secondes'
+        ' sekunde sekunden segundo segundos inch inches month months ounce ounces pence'
+        ' shilling shillings ';
+    _at CONSTANT integer := strpos(_words, ' ' || word || ' ');
+BEGIN
+    RETURN CASE WHEN ascii(right(word, 1)) BETWEEN 48 AND 57 THEN '0'
+        WHEN word = '' OR _at = 0 OR right(word, 1) = ':' THEN '.'
+        ELSE right(split_part(left(_words, _at), ':', -2), 1) END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._numeral_class IS
+$$The class of a word, in small letters, in numbers in words: o, d, t, h, H, r, s, x, z numbers, m
+magnitudes, f fractions, k half, u, e, a articles, j and, n minus, l, p, q units; 0 for one that
+ends with a figure, a full stop for any other.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text, is_end boolean)
@@ -91,79 +161,37 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- the words beside the edge
-    _last CONSTANT text := rag._lower(reverse(split_part(
-        reverse(rtrim(translate(before, E'\n-', '  '))), ' ', 1)));
+    _before CONSTANT text := rag._lower(rtrim(translate(before, E'\n-', '  ')));
+    _last CONSTANT text := split_part(_before, ' ', -1);
+    _class CONSTANT text := rag._numeral_class(_last);
     _next text;
-    -- units that smaller ones follow
-    _larger CONSTANT text := ' hour hours minute minutes stunde stunden minuten heure heures hora'
-        ' horas degree degrees year years foot feet pound pounds stone ';
+    _shape text;  -- the classes of three words before the edge and four behind it
 BEGIN
-    -- first whether they can be parts of one, as that takes a tenth of the time
-    IF strpos(
-        E' one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
-        ' sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety'
-        ' hundred thousand million billion half a an and un une deux trois quatre cinq dix vingt'
-        ' trente quarante cinquante soixante et dos tres cuatro cien treinta cuarenta cincuenta'
-        ' sesenta setenta ochenta noventa y ein eine zwei drei vier f\u00FCnf sechs sieben acht'
-        ' neun zehn hundert anderthalb eineinhalb zweieinhalb dreieinhalb und minus moins menos '
-        || _larger, ' ' || _last || ' ') = 0
-        AND ascii(right(before, 1)) NOT BETWEEN 48 AND 57 THEN
+    IF _class = '.' OR left(after, 1) NOT IN (' ', E'\n') THEN
         RETURN false;
     END IF;
     _next := rtrim(split_part(ltrim(translate(after, E'\n', ' ')), ' ', 1), '.,;:!?)"');
-    IF is_end AND _next <> '' AND ascii(right(before, 1)) > 57
-        AND strpos(' one half a an and un une et y ein eine und minus moins menos ' || _larger,
-            ' ' || _last || ' ') = 0
+    IF is_end AND _next <> '' AND strpos('odthHrsz', _class) > 0 AND _last <> 'one'
         AND (_next IN ('per', 'percent', 'Prozent') OR rag._is_unit_name(_next)
             OR _next LIKE '(%' OR strpos(rag._money(), ' ' || _next || ' ') > 0) THEN
         RETURN true;
     END IF;
-    RETURN (strpos(E'/a/an/and/y/et/un/und/une/hal/thi/qua/fou/fif/six/sev/eig/nin/ten/hun/tho/dem'
-            '/tie/cin/ter/cua/med/dri/vie/f\u00FCn/sec/zeh/one/two/thr/fiv/onz/uno/una/dos/tre/sei'
-            '/sie/och/nue/mil/bil/tri/doz/cen/ele/twe/for/zer/deu/tro/dix/die/zwe/zwa/dre/tau/qui/',
-            '/' || rag._lower(left(_next, 3)) || '/') > 0
-        OR strpos(rag._lower(after), 'teen') > 0)
-    AND (before || E'\x03' || after) COLLATE "C" ~* (
-    -- two thirds, one half, 2 and a half, deux tiers, zwei Drittel
-    E'\\m(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|hundred'
-    '|un|une|deux|trois|quatre|cinq|dos|tres|cuatro|ein|eine|zwei|drei|vier|sechs)'
-    '(?:[ \n]*\x03[ \n]+(?:(?:and|et|y|und)[ \n]+)?(?:an?[ \n]+|one[ \n]+|une?[ \n]+)?'
-    '|[ \n]+(?:and|et|y|und)[ \n]*\x03[ \n]+(?:an?|one|une?)[ \n]+'
-    '|[ \n]+(?:and|et|y|und)[ \n]+(?:an?|one|une?)[ \n]*\x03[ \n]+)'
-    '(?:half|halves|thirds?|quarters?|fourths|fifths|sixths|sevenths|eighths|ninths|tenths'
-    '|hundredths|thousandths|demie?|tiers|quarts?|cinqui\u00E8mes?|tercios?|cuartos?|medio|media'
-    '|drittel|viertel|f\u00FCnftel|sechstel|zehntel)(?![-\\w])'
-    -- twenty five, treinta y cinco, vingt et un
-    || E'|\\m(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ \n]*\x03[ \n]+'
-    '(?:one|two|three|four|five|six|seven|eight|nine)(?![-\\w])'
-    '|\\m(?:treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa|vingt|trente|quarante'
-    '|cinquante|soixante)(?:[ \n]*\x03[ \n]+(?:et|y)[ \n]+|[ \n]+(?:et|y)[ \n]*\x03[ \n]+)'
-    '(?:une?|onze|uno|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)(?!\\w)'
-    -- two hundred, half a million; hundred and five
-    || E'|\\m(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
-    '|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|deux|trois|quatre|cinq|dix'
-    '|dos|tres|cien|zwei|drei|vier|f\u00FCnf|sechs|sieben|acht|neun|zehn|hundert'
-    '|(?:ander|ein|zwei|drei)\\w*halb)[ \n]*\x03[ \n]+'
-    '|half[ \n]*\x03[ \n]+an?[ \n]+|half[ \n]+an?[ \n]*\x03[ \n]+)'
-    '(?:hundred|thousand|millions?|billions?|trillions?|dozen|cents?|mille|mil|millones|milliards?'
-    '|hundert|tausend|millionen|milliarden?)(?![-\\w])'
-    '|\\m(?:hundred|thousand|million|billion)(?:[ \n]*\x03[ \n]+(?:and[ \n]+)?'
-    '|[ \n]+and[ \n]*\x03[ \n]+)'
-    '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|twenty'
-    '|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?!\\w)'
-    -- two hours fifteen minutes
-    || E'|\\m(?:[0-9]+|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen'
-    '|twenty|thirty|forty|fifty|sixty|eine|zwei|drei|vier|f\u00FCnf|sechs|sieben|acht|neun|zehn'
-    '|une|deux|trois|quatre|cinq|una|dos|tres|cuatro|cinco)[ \n]+'
-    '(?:hours?|minutes?|stunden?|minuten|heures?|horas?|degrees?|years?|foot|feet|pounds?|stone)'
-    '[ \n]*\x03[ \n]+(?:(?:and|und|et|y)[ \n]+)?[\\w-]+[ \n]+'
-    '(?:minut|se[ck]ond|sekund|segund|inch|month|ounce|pence|pounds?|shilling)'
-    -- minus five
-    || E'|\\m(?:minus|moins|menos)[ \n]*\x03[ \n]+(?:zero|one|two|three|four|five|six|seven'
-    '|eight|nine|ten|eleven|twelve|\\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety'
-    '|deux|trois|quatre|cinq|dix|dos|tres|cuatro|cinco|diez|zwei|drei|vier|f\u00FCnf|zehn)'
-    '(?![-\\w])');
+    _shape := rag._numeral_class(split_part(_before, ' ', -3))
+        || rag._numeral_class(split_part(_before, ' ', -2)) || _class || '|';
+    FOREACH _next IN ARRAY (array_remove(string_to_array(
+        translate(rag._lower(after), E'\n', ' '), ' '), ''))[:4] LOOP
+        _shape := _shape || rag._numeral_class(split_part(
+            translate(_next, E'.,;:!?)"*_/\u2013\u2014\u2019\u201D\u2026', rpad('', 15)), ' ', 1));
+    END LOOP;
+    RETURN translate(split_part(_shape, '|', 2), '.0aejln', '') <> '' AND _shape ~ (
+        -- two thirds, 2 and a half
+        '[0odhrsue](?:[|]j?[auo]?|j[|][auo]|j[auo][|])[fk]'
+        -- twenty five, vingt et un
+        '|t[|]o|z(?:[|]j|j[|])[usr]'
+        -- two hundred, half a million, hundred and five
+        '|(?:[odthrH][|]|k[|]a|ka[|])[hHm]|h(?:[|]j?|j[|])[odt]'
+        -- two hours fifteen minutes, minus five
+        '|[0aodtrseu][lp][|]j?[^|][pq]|n[|][odtrsx]');
 END
 $$;
 
@@ -215,19 +243,41 @@ $$Units and magnitudes that stand behind a number, each between blanks.$$;
 
 CREATE OR REPLACE FUNCTION rag._is_unit_name(word text)
 RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- as it stands, and with a small letter
-RETURN word || ' ' || rag._lower(left(word, 1)) || substr(word, 2) ~ (
-    E'^(?:[kMGTm\u00B5\u03BCpncdh]?(?:bar|Pa|Hz|eV|Sv|Gy|Bq|mol|lx|lm|cd|Wh|Ah|VA|rad|cal)'
-    '|[kMGm\u00B5\u03BCn][NJWVAHSFT\u03A9]|dB[Am]?|pH|IU|rpm|psi|kn) '
-    '| (?:(?:[kc]h?ilo|[cz]enti|milli|mi[ck]ro|mega|giga|tera|de[cz]i|de[ck]a|he[ck]to|nano)?'
-    '(?:m(?:eter[ns]?|etres?|\u00E8tres?|etr[oi]s?)|gram(?:s|mes?|ms?|m[oi]|os?)?'
-    '|lit(?:er[ns]?|res?|r[oi]s?)|watts?|volts?|amp[e\u00E8]?re?s?|hertz|pascals?|joules?|bytes?'
-    '|bits?|tonn(?:es?|en)|tons?|se[ck]ond[aeios]{0,2}|sekunden?)'
-    '|inch(?:es)?|feet|miles?|yards?|ounces?|hectares?|hektar|acres?|gallons?|degrees?'
-    '|grad[ios]{0,2}|degr\u00E9s?|minut(?:en?|es|os?|i)|hours?|stunden?|heures?|horas?|days?|tagen?'
-    '|jours?|giorn[io]|weeks?|wochen?|semaines?|semanas?|settiman[ae]|months?|monaten?|mois|meses'
-    '|years?|jahren?|ans|ann[io]|segundos?|d\u00EDas?|ann\u00E9es|a\u00F1os?)$');
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- lists, not a regular expression, which takes half a millisecond to be compiled
+    _symbols CONSTANT text := ' bar Pa Hz eV Sv Gy Bq mol lx lm cd Wh Ah VA rad cal ';
+    _name CONSTANT text := rag._lower(left(word, 1)) || substr(word, 2);
+    _prefix CONSTANT integer := CASE
+        WHEN strpos(' kilo mega giga tera deci dezi deca deka nano ',
+            ' ' || left(_name, 4) || ' ') > 0 THEN 4
+        WHEN strpos(' chilo centi zenti milli micro mikro hecto hekto ',
+            ' ' || left(_name, 5) || ' ') > 0 THEN 5
+        ELSE 0 END;
+BEGIN
+    RETURN strpos(_symbols || 'dB dBA dBm p pH IU rpm psi kn ', ' ' || word || ' ') > 0
+        OR strpos(E'kMGTm\u00B5\u03BCpncdh', left(word, 1)) > 0
+            AND strpos(_symbols, ' ' || substr(word, 2) || ' ') > 0
+        OR length(word) = 2 AND strpos(E'kMGm\u00B5\u03BCn', left(word, 1)) > 0
+            AND strpos(E'NJWVAHSFT\u03A9', right(word, 1)) > 0
+        OR strpos(E' meter meters metern metre metres m\u00E8tre m\u00E8tres metro metros metri'
+            ' gram grams gramm gramms gramme grammes grammo grammi gramo gramos liter liters litern'
+            ' litre litres litro litros litri watt watts volt volts amper ampers ampere amperes'
+            ' amp\u00E8re amp\u00E8res hertz pascal pascals joule joules byte bytes bit bits tonne'
+            ' tonnes tonnen ton tons second seconds seconde secondes secondo secondi sekunde'
+            ' sekunden ', ' ' || substr(_name, _prefix + 1) || ' ') > 0
+        OR strpos(E' inch inches feet mile miles yard yards ounce ounces hectare hectares hektar'
+            ' acre acres gallon gallons degree degrees grad grado grados gradi degr\u00E9'
+            ' degr\u00E9s minut minute minutes minuten minuto minutos minuti hour hours'
+            ' stunde stunden heure heures hora horas day days tage tagen jour jours giorno'
+            ' giorni week weeks woche wochen semaine semaines semana semanas settimana'
+            ' settimane month months monate monaten mois meses year years jahre jahren ans'
+            ' anni anno segundo segundos d\u00EDa d\u00EDas ann\u00E9es a\u00F1o a\u00F1os ',
+            ' ' || _name || ' ') > 0;
+END
+$$;
 
 COMMENT ON FUNCTION rag._is_unit_name IS
 $$Whether a word is a unit with its prefix (mbar), or the name of one or of a time in English,
@@ -281,6 +331,7 @@ DECLARE
     _month CONSTANT text := rag._lower(
         _words[CASE WHEN _words[1] IN ('of', 'de') THEN 2 ELSE 1 END]);
     _with_year text;  -- the word before a year
+    _end CONSTANT text := rtrim(split_part(_edge, E'\x03', 1), E'*_ \n');
 BEGIN
     -- a figure there, less a word behind it, is told in a third of the time
     IF _edge !~ E'[0-9][^0-9A-Za-z\\x03]*(?:(?:st|nd|rd|th)? ?[A-Za-z]+|mill\u00F3n)?'
@@ -322,7 +373,9 @@ BEGIN
                 OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $'
                     AND _edge !~ E'[A-Z](?:[.][*_ \n]*\x03|\x03[.])') END
         -- degrees, feet and inches, a ratio (5 : 3), an ordinal
-        OR translate(_edge, E'.:''\u2019\u2032\u00B0', '') <> _edge
+        OR (strpos(E'''\u2019\u2032\u00B0', right(_end, 1)) > 0
+            OR translate(right(_end, 2), '0123456789', '') IN ('.', ':', ' :')
+            OR ascii(right(_end, 1)) BETWEEN 48 AND 57 AND left(ltrim(after), 1) IN ('.', ':'))
         AND _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
             '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
