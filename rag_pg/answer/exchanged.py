@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rag_pg.answer.figures import ORDINALS, YEAR, counted_figures, in_digits, is_number
 from rag_pg.answer.negation import is_negated, without_particle
@@ -94,6 +94,15 @@ _MODALS = (
     ("must", ("may", "should"), ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
+_ALONE = re.compile(
+    r"\b(?:only|solely|exclusively|nur|lediglich|ausschließlich|seulement|uniquement|solo|sólo)\s",
+    re.IGNORECASE,
+)
+_ALSO = re.compile(
+    r"\b(?:any(?:one|body)?|all|every(?:one|body)?|each|both|also|too|as well|even|jede[rs]?"
+    r"|alle[rn]?|beide|auch|sogar|tous|toutes|chaque|aussi|même|todos|todas|cada|también|incluso)\b",
+    re.IGNORECASE,
+)
 _PERHAPS = re.compile(
     r"\b(?:(?-i:may)|might|could|can|possibl[ey]|perhaps|likely|maybe|would|should|allowed|permitted"
     r"|(?:expect|suggest|estimat)\w*|voraussichtlich|vermutlich|wahrscheinlich|vielleicht"
@@ -183,6 +192,24 @@ def widens(claim: str, sentence: str, question: str) -> bool:
     return False
 
 
+def lifts_only(claim: str, sentence: str) -> bool:
+    """Whether a claim says of all, or of others too, what a clause says of one thing alone: "Guests
+    may vote as well" for "Only members may vote"."""
+    if _ALONE.search(claim) or not _ALSO.search(claim) or is_negated(f"{claim} {sentence}"):
+        return False
+    mine = _tokens(claim)
+    parts = _CLAUSE.split(sentence)
+    shared = [sum(_has(mine, word) for word in _tokens(part)) for part in parts]
+    for part, same in zip(parts, shared, strict=True):
+        before, *behind = _ALONE.split(part, 1)
+        told = _tokens(" ".join(behind))
+        lacks = [*takewhile(lambda word: not _has(mine, word), told)]
+        rest = _tokens(before) + told[len(lacks) :]
+        if lacks and same == max(shared) and same >= max(1, len(rest) * _MOST):
+            return True
+    return False
+
+
 def _counts_otherwise(claim: str, sentence: str) -> bool:
     """All for some, no for most, one for three: of the same noun."""
     mine, there = _quantified(without_particle(claim)), _quantified(sentence)
@@ -220,7 +247,8 @@ def _quantified(text: str) -> Iterator[_Ranked]:
     for at, word in enumerate(found):
         rank = _RANK.get(word)
         before = found[at - 1] if at else ""
-        if rank is None or before in ("the", "at", "am"):
+        is_pair = word == "both" and "and" in found[at:]
+        if rank is None or is_pair or before in ("the", "at", "am"):
             continue  # the most common
         behind = [w for w in found[at + 1 : at + 2 + 2 * _NOUN] if not is_function_word(w)][:_NOUN]
         if rank == _NONE and behind and behind[0].endswith(("er", "less", "more")):

@@ -22,9 +22,16 @@ _IF = re.compile(
     r"(?<!as )\b(?:if|unless|when"
     r"|provided|(?:as|so) long as|except|once(?! (?:an?|per|every|in|or)\b)|quand|lorsque|cuando"
     r"|wenn|falls|sofern|solange|es sei denn|außer|vorausgesetzt|sauf|à condition|à moins|tant que"
-    r"|s['’]il|only (?:with|after|by|for|from|at|on|in)|nur (?:mit|nach|bei|für|an|auf|in)|si"
+    r"|s['’]il|in (?:the )?(?:case|event) of|im fall\w*|en caso? de"
+    r"|only (?:with|after|by|for|from|at|on|in)|nur (?:mit|nach|bei|für|an|auf|in)|si"
     r"|siempre que|a menos que|salvo|excepto|previ[oa])\b",
     re.IGNORECASE,
+)
+_INVERTED = re.compile(  # Should it fail, …; Zahlt der Mieter nicht, …
+    r"^(?:Should|Were|Had)\s(?=[^,?]+,[^?]+$)"
+    r"|^(?!(?:Dami|Sei|Mi|Lau|Stat|Sam)t)(?:\w+[^\Wa]t|Ist|Sind|Kann|Muss|Darf|Wird|Werden|Haben)"
+    r"\s(?=(?:der|die|das|ein\w*|er|sie|es|man)\s[^,?]+,"
+    r"\s(?:so\s|dann\s)?[a-zäöü]\w*(?:t|en|nn|ss|rf|rd|nd)\s[^?]+$)"
 )
 _PART = re.compile(  # what can be added to a sentence
     r"[,;]?\s(?:because(?: of)?|since|due to|owing to|in order to"
@@ -64,10 +71,12 @@ _NOT_WITHOUT = re.compile(r"\b(?:without|ohne|sans|sin)\b", re.IGNORECASE)
 
 def leaves_out_condition(claim: str, sentence: str, before: str, question: str) -> bool:
     """Whether a claim is what a sentence says under a condition, without it."""
-    marker = _IF.search(sentence)
+    marker, given = _IF.search(sentence) or _INVERTED.search(sentence), _IF
     if marker is None and is_negated(sentence):
-        marker = _NOT_WITHOUT.search(sentence)
-    if marker is None or _IF.search(claim) or _NOT_WITHOUT.search(claim):
+        marker, given = _NOT_WITHOUT.search(sentence), _NOT_WITHOUT
+    if marker is None or any(p.search(claim) for p in (_IF, given, _INVERTED)):
+        return False
+    if _NOT_WITHOUT.match(claim):
         return False
     main, condition = sentence[: marker.start()], sentence[marker.end() :]
     if _RELATIVE.search(main):
@@ -84,7 +93,7 @@ def leaves_out_condition(claim: str, sentence: str, before: str, question: str) 
             for told in (under if under and len(under[0]) >= _MOST else (spoken, *under))
         )
         and _share(mine, [*spoken, *told_words(before)]) >= _NEAR
-        and _share(needed, mine) < _HINT
+        and _share(needed, mine) <= _HINT
         and _share(needed, told_words(question)) < 2 * _HINT
     )
 

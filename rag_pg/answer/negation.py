@@ -12,6 +12,7 @@ from rag_pg.text import has_word, is_function_word, same_word, words
 
 _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nobody|niemand\w*|nadie|nothing|neither|nor|cannot|without|excluding
+    |excluded\ from|free\ of|frei\ von|außer
     |except|all\ but|apart\ from|aside\ from
     |rather\ than
     |hardly|barely|scarcely|kaum|(?:fail(?:s|ed)?|refuse[sd]?)\ to
@@ -61,10 +62,20 @@ _EVEN_WITHOUT = re.compile(
     re.IGNORECASE,
 )
 _EVEN = re.compile(
-    r"\b(?:even|including|auch|selbst|sogar|même|y compris|incluso)\s", re.IGNORECASE
+    r"\b(?:even|including|auch|selbst|sogar|einschließlich|inklusive|même|y compris|incluso)\s",
+    re.IGNORECASE,
+)
+_INCLUDED = re.compile(
+    r"\b(\w+),? (?:included|inklusive|inbegriffen|eingeschlossen|compris\w*|incluid\w+)\b",
+    re.IGNORECASE,
+)
+_EXCLUDED = re.compile(
+    r"\b(\w+),? (?:excluded|ausgenommen|ausgeschlossen|exclu\w*)\b", re.IGNORECASE
 )
 _EXCEPT = re.compile(
-    r"\b(?:except(?: for)?|unless|außer|es sei denn|sauf|excepto|salvo)\s", re.IGNORECASE
+    r"\b(?:except(?: for)?|exception of|apart from|excluding|unless|außer|ausnahme|ausgenommen"
+    r"|es sei denn|sauf|excepto|salvo)\s",
+    re.IGNORECASE,
 )
 _ASKS = re.compile(
     r"\b(?:if|provided(?: that)?|as long as|wenn|falls|sofern|solange|vorausgesetzt|si"
@@ -221,6 +232,8 @@ def _lacks(clause: str, sentence: str) -> bool:
 def _waives(claim: str, sentence: str) -> bool:
     """Whether a claim says that what a sentence says under a condition is so without it."""
     mine = content_of(claim)
+    claim = _INCLUDED.sub(r"including \1", claim)
+    sentence = _EXCLUDED.sub(r"\g<0> except \1 ", sentence)
     return _common(mine, sentence) >= _ALIKE * len(mine) and any(
         _is_in_both(even, claim, asks, sentence)
         for even, asks in ((_EVEN_WITHOUT, _ASKS), (_EVEN_WITHOUT, _ONLY_WITH), (_EVEN, _EXCEPT))

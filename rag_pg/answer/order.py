@@ -30,6 +30,13 @@ _PASSIVE = re.compile(
     r"[^,;:]{0,99}?\sby\s(?:the\s|an?\s)?(\w+)"
 )
 GERMAN = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
+_BECAUSE = re.compile(
+    r"(?i)\b(?:because(?: of)?|due to|owing to|weil|wegen|aufgrund|parce qu|à cause de|porque"
+    r"|debido a)\b"
+)
+_SO = re.compile(
+    r"(?i)[,;]\s(?:and |und |et |y )?(?:so|therefore|deshalb|daher|darum|deswegen|donc|por eso)\s"
+)
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
 _MUTUAL = frozenset(
@@ -113,6 +120,33 @@ def misorders(claim: str, sentence: str) -> bool:
         position for part in _STEP.split(claim) if (position := _position(_step(part), steps)) >= 0
     ]
     return any(later < earlier for earlier, later in pairwise(positions))
+
+
+def turns_cause(claim: str, sentence: str) -> bool:
+    """Whether a claim has as the cause what a sentence has as its effect, and the reverse."""
+    mine, there = _effect_and_cause(claim), _effect_and_cause(sentence)
+    if mine is None or there is None:
+        return False
+    more = 0
+    for side, own, other in zip(mine, there, reversed(there), strict=True):
+        here = [word for word in side if is_among(word, own)]
+        far = [word for word in side if is_among(word, other)]
+        if not far or len(far) < len(here):
+            return False
+        more += len(far) - len(here)
+    return more > 0
+
+
+def _effect_and_cause(text: str) -> tuple[Sequence[str], Sequence[str]] | None:
+    found = [*_BECAUSE.finditer(text), *_SO.finditer(text)]
+    if len(found) != 1:
+        return None
+    effect, cause = text[: found[0].start()], text[found[0].end() :]
+    if found[0].re is _SO:
+        effect, cause = cause, effect
+    elif not effect.strip():
+        cause, _, effect = cause.partition(",")
+    return told_words(effect), told_words(cause)
 
 
 def _step(text: str) -> list[str]:

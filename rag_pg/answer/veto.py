@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 
 from rag_pg.answer.aligned import Unlike, is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
-from rag_pg.answer.exchanged import is_exchanged, widens
+from rag_pg.answer.exchanged import is_exchanged, lifts_only, widens
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_unit
 from rag_pg.answer.near_copy import (
@@ -18,7 +18,7 @@ from rag_pg.answer.near_copy import (
     leaves_out_condition,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
-from rag_pg.answer.order import is_done_to, misorders, swaps
+from rag_pg.answer.order import is_done_to, misorders, swaps, turns_cause
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
@@ -101,9 +101,11 @@ def find_veto(
         or is_exchanged(claim, sentence)
         or swaps(claim, sentence)
         or misorders(claim, sentence)
+        or turns_cause(claim, sentence)
         or is_done_to(claim, sentence)
         or leaves_out_condition(claim, sentence, before, question)
         or widens(claim, sentence, question)
+        or lifts_only(claim, sentence)
         or adds_only(claim, sentence)
         for sentence, before in near
     )

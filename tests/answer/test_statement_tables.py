@@ -32,7 +32,7 @@ FOUND = {
     "held": {"number": 25, "negation": 16, "foreign": 11, "swap": 7},
     "last": {"number": 13, "negation": 14, "foreign": 7, "swap": 2},
     "words": {"comparative": 10, "antonym": 24, "verb": 16, "order": 17, "bound": 10, "unit": 20,
-              "quantifier": 16, "swap": 24, "date": 8, "negation": 6, "name": 12, "modal": 6},
+              "quantifier": 17, "swap": 24, "date": 8, "negation": 6, "name": 12, "modal": 6},
     "blind": {"comparative": 16, "antonym": 24, "verb": 14, "order": 16, "bound": 8, "unit": 14,
               "quantifier": 8, "swap": 20, "date": 8, "negation": 4, "name": 4, "number": 4},
     "office": {"number": 10, "unit": 8, "actors": 8, "negation": 12, "condition": 7, "date": 11,
