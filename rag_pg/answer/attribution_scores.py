@@ -52,13 +52,14 @@ class Checker:
     Args:
         embedder: is opened where words alone do not decide, and for an English word in another's
             place. question: what was asked. known: words of all that was shown. pairs: an item for
-            each pair of words that may still be compared.
+            each pair of words that may still be compared. note: is told of a provider that fails.
     """
 
     embedder: Callable[[], Embedder | None] | None = None
     question: str = ""
     known: Collection[str] = ()
     pairs: Iterator[int] = field(default_factory=lambda: iter(range(MOST_OF_ANSWER)))
+    note: Callable[[str], object] = str
 
     def verdicts(self, statement: Statement, sources: Sequence[Cited]) -> Verdicts:
         """Return whether sources support a statement, together and each by itself: those that it
@@ -115,7 +116,7 @@ class Checker:
     def _are_unlike(self, left: Iterator[int], one: str, other: str, text: str) -> bool | None:
         if not self.embedder or next(left, None) is None:
             return None
-        found = are_unlike(one, other, text, self.embedder)
+        found = are_unlike(one, other, text, self.embedder, self.note)
         if found is None:  # it is not asked again
             deque(self.pairs, maxlen=0)
         return found
@@ -156,9 +157,8 @@ class Checker:
         each: each is judged by itself; else it is enough that one supports it."""
         passages = [source for source in sources if not source.by_tool]
         texts = [(source.text, source.above) for source in passages]
-        found = dict(
-            zip(passages, find_support(claim, texts, self.embedder, each=each), strict=True)
-        )
+        told = find_support(claim, texts, self.embedder, each=each, note=self.note)
+        found = dict(zip(passages, told, strict=True))
         verdicts: dict[int, Verdict] = {s.number: one.is_supported for s, one in found.items()}
         verdicts |= {s.number: _told_by(claim, s.text) for s in sources if s.by_tool}
         return verdicts, {s.number: one.quote for s, one in found.items()}
@@ -170,7 +170,7 @@ class Checker:
         if all(source.by_tool for source in sources):
             return _any(told)
         above = " ".join(source.above for source in sources)
-        (joined,) = find_support(claim, [(text, above)], self.embedder)
+        (joined,) = find_support(claim, [(text, above)], self.embedder, note=self.note)
         return _any([joined.is_supported, *told])
 
 

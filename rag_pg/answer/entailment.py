@@ -14,7 +14,7 @@ from rag_pg.answer.measures import amounts_of, foreign_measures, is_unit
 from rag_pg.answer.negation import contradicts
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.talk import is_of_speech
-from rag_pg.answer.term_match import compare_meaning
+from rag_pg.answer.term_match import BY_WORDS, compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.text import (
@@ -56,6 +56,7 @@ def find_support(
     embedder: Callable[[], Embedder | None] | None,
     *,
     each: bool = False,
+    note: Callable[[str], object] = str,
 ) -> list[Support]:
     """Return what each source says of a claim.
 
@@ -63,7 +64,7 @@ def find_support(
         sources: the passage of each, and what stands above it (title and headings), which supports
             too. embedder: is opened where words alone do not decide.
         each: each source is judged; else it is enough that the words of one support the claim, and
-            the others are left open.
+            the others are left open. note: is told why words alone decide where a provider fails.
     """
     asked = _asked(claim, sources)
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
@@ -81,7 +82,7 @@ def find_support(
     if not each and len(open_ones) < len(sources):
         open_ones = []
     if len(asked) >= LEAST_WORDS and open_ones and embedder is not None:
-        values, told = _meaning(claim, [ranked[n] for n in open_ones], embedder)
+        values, told = _meaning(claim, [ranked[n] for n in open_ones], embedder, note)
         for n, value in zip(open_ones, values, strict=True):
             near[n] = value
     alike = [_is_one_language(claim, passage) for passage, _ in sources]
@@ -207,7 +208,10 @@ def _share(asked: Sequence[str], text: str) -> float:
 
 
 def _meaning(
-    claim: str, ranked: Sequence[Sequence[Sentence]], embedder: Callable[[], Embedder | None]
+    claim: str,
+    ranked: Sequence[Sequence[Sentence]],
+    embedder: Callable[[], Embedder | None],
+    note: Callable[[str], object],
 ) -> tuple[list[float | None], bool]:
     texts = [s.text for best in ranked for s in best]
     if not texts:
@@ -215,9 +219,12 @@ def _meaning(
     try:
         opened = embedder()
         found = None if opened is None else compare_meaning(claim, texts, opened)
-    except (ProviderError, ModelUnavailable):  # opening it failed: the search has said so
+    except (ProviderError, ModelUnavailable) as exc:
+        note(f"{BY_WORDS}: {exc}")
         found = None
     if found is None or found.notes:
+        for text in found.notes if found else ():
+            note(text)
         return [None] * len(ranked), True
     near: list[float | None] = []
     at = 0

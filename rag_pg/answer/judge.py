@@ -41,7 +41,8 @@ class Judge:
 
     Args:
         shown: all that the model was shown, whether or not it is cited. denied: statements that a
-            model took back by itself. locate: where quotes stand.
+            model took back by itself. locate: where quotes stand. note: is told of what was not
+            compared as a provider fails.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Judge:
         embedder: Callable[[], Embedder | None] | None,
         denied: Sequence[str] = (),
         locate: Locate,
+        note: Callable[[str], object] = str,
     ) -> None:
         self.shown = shown
         self._by_number = {s.number: s for s in shown if isinstance(s, Citation)}
@@ -59,7 +61,7 @@ class Judge:
         texts = (question, *(f"{source.above} {source.text}" for source in self._sources))
         self._known = {word for text in texts for word in word_set(text)}
         self._talk = Talk(self._known)
-        self._checker = Checker(embedder=embedder, question=question, known=self._known)
+        self._checker = Checker(embedder=embedder, question=question, known=self._known, note=note)
         self._denied = [_plain(s.claim) for text in denied for s in read_statements(text)]
         self.locate = locate
         self._found: dict[tuple[str, bool], Grounded] = {}

@@ -23,6 +23,7 @@ from rag_pg.types import CosineSpread, TermMatch, Vectors
 Numbers = NDArray[np.float64]
 MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 
+BY_WORDS = "sentences were compared by their words alone"
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
@@ -308,8 +309,7 @@ def compare_meaning(
             vectors = embed_documents(embedder, [*shown, *parts])
             background = _background(embedder)
     except (ProviderError, ModelUnavailable) as exc:
-        note = f"sentences were chosen by their words alone: {exc}"
-        return replace(nothing, notes=[note])
+        return replace(nothing, notes=[f"{BY_WORDS}: {exc}"])
     of_texts, of_parts = vectors[: len(texts)], vectors[len(texts) :]
     by_language, of_their = _by_language(background, query), _by_language(background, *of_texts)
     trusted = float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE
@@ -335,12 +335,17 @@ def compare_meaning(
 
 
 def are_unlike(
-    one: str, other: str, text: str, embedder: Callable[[], Embedder | None]
+    one: str,
+    other: str,
+    text: str,
+    embedder: Callable[[], Embedder | None],
+    note: Callable[[str], object] = str,
 ) -> bool | None:
     """Return whether two words of English that stand in a text ("the {} of") have nothing in
     common: alone and there they are no nearer to each other than any words are, within one spread.
 
-    None: it cannot be told, without an embedder that answers, and in a space that knows no words.
+    None: it cannot be told, without an embedder that answers, which is noted, and in a space that
+    knows no words.
     """
     try:
         with half_of_the_time():
@@ -348,7 +353,8 @@ def are_unlike(
             if opened is None or not _knows_words(opened):
                 return None
             return not any(_are_near(one, other, where, opened) for where in ("{}", text))
-    except (ProviderError, ModelUnavailable):
+    except (ProviderError, ModelUnavailable) as exc:
+        note(f"{BY_WORDS}: {exc}")
         return None
 
 

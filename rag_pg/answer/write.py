@@ -178,6 +178,7 @@ def open_judge(sources: Sequence[Citation | ToolResult], context: AnswerContext)
         sources,
         embedder=context.retriever.embedder,
         denied=context.denied,
+        note=context.trace.note,
         locate=lambda citations: locate_quotes(citations, passages, context),
     )
 

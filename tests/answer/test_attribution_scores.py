@@ -224,8 +224,22 @@ def test_a_space_that_knows_no_words_tells_nothing_of_two() -> None:
     def gone() -> HashEmbedder:
         raise ModelUnavailable("it cannot be opened")
 
+    told: list[str] = []
     for embedder in (lambda: HashEmbedder("hash:4096"), lambda: Down("hash:64"), gone):
-        assert are_unlike("lawyer", "baker", "the {} bought", embedder) is None
+        assert are_unlike("lawyer", "baker", "the {} bought", embedder, told.append) is None
+    alone = "sentences were compared by their words alone"
+    assert told == [f"{alone}: it is down", f"{alone}: it cannot be opened"]
+
+
+def test_a_statement_tells_that_its_words_were_not_compared() -> None:
+    def gone() -> HashEmbedder:
+        raise ModelUnavailable("it cannot be opened")
+
+    told: list[str] = []
+    (statement,) = read_statements("The wealthy attorney purchased the old orchard in spring [1].")
+    here = [Cited(number=1, text="The wealthy attorney purchased the old fortress in spring.")]
+    Checker(embedder=gone, note=told.append).verdicts(statement, here)
+    assert told == ["sentences were compared by their words alone: it cannot be opened"]
 
 
 @pytest.mark.parametrize(("told", "count"), [(None, 1), (False, MOST_OF_ANSWER)])

@@ -87,7 +87,7 @@ def test_no_hits_are_not_found(embedder: WordEmbedder) -> None:
 def test_words_alone_answer_without_an_embedder(broken: WordEmbedder | None) -> None:
     got = answer_extractive("How do I reset my password?", [PASSWORD, LUNCH], embedder=broken)
     assert RESET in got.text
-    noted = [] if broken is None else ["sentences were chosen by their words alone: slow down"]
+    noted = [] if broken is None else ["sentences were compared by their words alone: slow down"]
     assert list(got.notes) == noted
     assert not answer_extractive("Which vaccines are due?", [PASSWORD], embedder=broken).found
 

@@ -40,6 +40,7 @@ from rag_pg.types import (
     Hit,
     Hits,
     ToolCall,
+    Vectors,
 )
 
 TEXTS = {
@@ -101,6 +102,7 @@ def run(
     verify: Verify | None = None,
     listener: Any = None,
     price: Any = lambda model, usage: None,
+    embedder: Any = HashEmbedder,
 ) -> tuple[Answer, ScriptedLLM]:
     library = library or Library()
     llm = ScriptedLLM(*(replies or ("unused",)), name="main", capabilities=capabilities)
@@ -108,7 +110,7 @@ def run(
         question,
         library.find,
         read=library.read,
-        embedder=HashEmbedder,
+        embedder=embedder,
         llm=llm,
         helper_llm=helper,
         account=Account(bounds or Bounds(), price=price),
@@ -238,6 +240,20 @@ def test_a_blocked_answer_leaves_the_documents_own_sentences(strategy: str) -> N
 def test_keywords_answer_while_the_embedder_is_down(strategy: str) -> None:
     answer, _ = run(strategy, *GOOD.get(strategy, []), library=Library(without_vectors=True))
     assert answer.found and "vector search was skipped: down" in answer.notes
+
+
+def test_what_is_checked_without_the_embedder_is_noted() -> None:
+    class Down(HashEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            raise DOWN
+
+    def gone() -> HashEmbedder:
+        raise ModelUnavailable("cannot be reached")
+
+    note = "sentences were compared by their words alone: cannot be reached"
+    for embedder, is_noted in ((Down, True), (gone, True), (HashEmbedder, False)):
+        answer, _ = run("single", "Tiny crustaceans feed it [1].", embedder=embedder)
+        assert (note in answer.notes) == is_noted
 
 
 @pytest.mark.parametrize("strategy", GOOD)

@@ -135,7 +135,7 @@ def test_an_answer_without_a_model_has_half_of_the_time_when_texts_cannot_be_emb
     answer = next(a for a in answers if a.citations and a.citations[0].status)
     assert (answer.found, answer.reason, door.is_open) == (True, "", False)
     (note,) = answer.notes
-    assert note.startswith("sentences were chosen by their words alone: hash:32 did not answer")
+    assert note.startswith("sentences were compared by their words alone: hash:32 did not answer")
 
 
 @pytest.mark.parametrize("table", ["chunks", "documents", "collections", "usage", "answer_log"])
