@@ -192,7 +192,9 @@ operator.$$;
 CREATE OR REPLACE FUNCTION rag._parts_formula(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
+RETURN strpos(edge, E'\x03()') > 1
+    OR edge LIKE E' -\x03%' AND edge ~ E'\x03[b-df-hj-np-tv-xz]{1,2}(?![\\w''’-])'
+    OR (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
     -- Ca(OH)₂, [CuCl₄]²⁻, −½
     E'(?:[^ \n]\x03[])}]+|[])}]\x03)'
     '(?:[\u2080-\u208E]|[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B])'
@@ -206,8 +208,8 @@ RETURN (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
 
 COMMENT ON FUNCTION rag._parts_formula IS
 $$Whether the character 3 parts a formula, in a text as it stands: what is lowered or charged behind
-a bracket, a sign and a fraction of one character, an index or a power of TeX; or a syllable of Thai
-or Lao, the negation ません.$$;
+a bracket, a sign and a fraction of one character, an index or a power of TeX; a call (open()), a
+flag (-v); or a syllable of Thai or Lao, the negation ません.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_equation(edge text)
@@ -368,8 +370,8 @@ BEGIN
         _before := rtrim(translate(before, _blanks, rpad('', 30)));
         RETURN (right(_before, 1) = '.' OR after LIKE '.%' OR _after LIKE '(_)%')
             AND strpos(' lit litt buchst buchstabe lett lettre lettera letra item point punkt'
-                ' nr no para abs al art' || rag._references(), ' ' || rag._lower(reverse(split_part(
-                reverse(rtrim(_before, '.')), ' ', 1))) || ' ') > 0;
+                ' nr no para abs al art' || rag._references(), ' ' || rag._lower(split_part(
+                rtrim(_before, '.'), ' ', -1)) || ' ') > 0;
     END IF;
     -- a symbol, in a circle, of full width, bold
     IF '{[1012,1013),[8450,8506),[9398,9450),[65281,65371),[119808,120832)}'::int4multirange
@@ -395,7 +397,7 @@ BEGIN
         RETURN false;
     END IF;
     _before := rtrim(translate(normalize(before, NFKC), _blanks || '("“„«', rpad('', 35)));
-    _word := reverse(split_part(reverse(rtrim(_before, '.')), ' ', 1));
+    _word := split_part(rtrim(_before, '.'), ' ', -1);
     _behind := rtrim(split_part(_after, ' ', 2), '.,;:)]!?"”»');
     _is_short := right(_before, 1) = '.' OR ltrim(after) LIKE '.%';
     IF translate(_word, E'0123456789+-\u2013*/=<>)]{}|&%$\u20AC\u00A3#@~^,;:!?''\u2019', '')
@@ -441,15 +443,15 @@ nothing follows that it counts (size 5 of).$$;
 CREATE OR REPLACE FUNCTION rag._parts_denial(after text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN left(after, 1) IN (' ', E'\n')
-    AND strpos(' not never nicht nie niemals niet nooit pas jamais nunca ikke aldrig inte'
-        ' ej değil ', ' ' || rag._lower(rtrim(split_part(
-            translate(ltrim(after, E' \n'), E'\n', ' '), ' ', 1), '.,;:!?)')) || ' ') > 0
-    AND right(split_part(translate(ltrim(after, E' \n') || '.', E'\n', ' '), ' ', 1), 1)
-        IN ('.', ',', ';', ':', '!', '?', ')');
+-- first how it begins: a regular expression has to be compiled
+RETURN strpos(' nev nic nie noo pas jam nun ikk ald int ej. ej, değ not',
+        ' ' || rag._lower(left(ltrim(after, E' \n'), 3))) > 0
+    AND after COLLATE "C" ~* (E'^[ \n]+(?:not|never|nicht|nie|niemals|niet|nooit|pas|jamais|nunca'
+        '|ikke|aldrig|inte|ej|değil)(?:[ \n]+(?:again|any[ \n]?more|mehr|wieder|meer|más))?'
+        '[.,;:!?)]');
 
 COMMENT ON FUNCTION rag._parts_denial IS
-$$Whether what follows a quotation is a negation with which its clause ends (Das gilt nicht.).$$;
+$$Whether what follows a quotation is a negation with which its clause ends (Das gilt nicht mehr.).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_whole(

@@ -25,6 +25,7 @@ INSIDE = ("[^ puvjqhb-](?:[^ puvhb]*[^ puvjqhb-])?", "[^ ][vm]+", "[^ pub]- +[^ 
 WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!\S)[.!]\w",
          r"(?:§|[⁺⁻⁼₊₋₌]|\b(?:minus|chf|eur|usd|gbp|rs|pp?)) ?\d", r"[不未無无没非第] ?\w",
          r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d", r"[a-z\d]\(\d",
+         r"\w\(\)", r"(?<= )-[b-df-hj-np-tv-xz]{1,2}(?![\w'-])",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]",
          r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
 STOPS = "of|and|in|the|for|by|on|at|was|is|with|from|no"
