@@ -192,9 +192,7 @@ operator.$$;
 CREATE OR REPLACE FUNCTION rag._parts_formula(edge text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN strpos(edge, E'\x03()') > 1
-    OR edge LIKE E' -\x03%' AND edge ~ E'\x03[b-df-hj-np-tv-xz]{1,2}(?![\\w''’-])'
-    OR (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
+RETURN (octet_length(edge) > length(edge) OR strpos(edge, '{') > 0) AND edge ~ (
     -- Ca(OH)₂, [CuCl₄]²⁻, −½
     E'(?:[^ \n]\x03[])}]+|[])}]\x03)'
     '(?:[\u2080-\u208E]|[\u2070-\u2079\u00B2\u00B3\u00B9]*[\u207A\u207B])'
@@ -208,8 +206,8 @@ RETURN strpos(edge, E'\x03()') > 1
 
 COMMENT ON FUNCTION rag._parts_formula IS
 $$Whether the character 3 parts a formula, in a text as it stands: what is lowered or charged behind
-a bracket, a sign and a fraction of one character, an index or a power of TeX; a call (open()), a
-flag (-v); or a syllable of Thai or Lao, the negation ません.$$;
+a bracket, a sign and a fraction of one character, an index or a power of TeX; or a syllable of Thai
+or Lao, the negation ません.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_equation(edge text)
@@ -444,8 +442,8 @@ CREATE OR REPLACE FUNCTION rag._parts_denial(after text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- first how it begins: a regular expression has to be compiled
-RETURN strpos(' nev nic nie noo pas jam nun ikk ald int ej. ej, değ not',
-        ' ' || rag._lower(left(ltrim(after, E' \n'), 3))) > 0
+RETURN strpos('/nev/nic/nie/noo/pas/jam/nun/ikk/ald/int/ej./ej,/değ/not/',
+        '/' || rag._lower(left(ltrim(after, E' \n'), 3)) || '/') > 0
     AND after COLLATE "C" ~* (E'^[ \n]+(?:not|never|nicht|nie|niemals|niet|nooit|pas|jamais|nunca'
         '|ikke|aldrig|inte|ej|değil)(?:[ \n]+(?:again|any[ \n]?more|mehr|wieder|meer|más))?'
         '[.,;:!?)]');
@@ -492,14 +490,17 @@ BEGIN
         RETURN true;
     END IF;
     IF NOT _begins THEN
-        IF rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
+        IF right(_before, 2) = ' -'  -- a flag: -v
+                AND _slice ~ E'^[b-df-hj-np-tv-xz]{1,2}(?![\\w''’-])'
+            OR rag._parts_formula(right(_before, 2) || E'\x03' || left(_slice, 4))
             OR rag._parts_equation(right(_before, 24) || E'\x03' || left(_slice, 24))
             OR rag._parts_name(right(_before, 24), left(_slice, 32)) THEN
             RETURN false;
         END IF;
     END IF;
     IF NOT _ends THEN
-        IF rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
+        IF left(_after, 2) = '()'
+            OR rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
             OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24))
             OR rag._parts_name(right(_slice, 24), left(_after, 32)) THEN
             RETURN false;
