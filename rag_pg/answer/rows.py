@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 
 from rag_pg.answer.aggregates import (
     LONGEST,
@@ -146,6 +147,7 @@ def readings(question: str, table: Table) -> list[tuple[str, str, Table]]:
     none where such a column says something else of one."""
     if len(table.rows) > MOST_ROWS:
         return []
+    table = _grouped(table)
     columns = [list(column) for column in zip(*table.cells, strict=True)]
     named = named_columns(table, content_words(question))
     folded = {n: [cell.strip().casefold() for cell in columns[n]] for n in named if n}
@@ -169,8 +171,33 @@ def readings(question: str, table: Table) -> list[tuple[str, str, Table]]:
         return [everything]
     ((column, cell),) = found
     rows = [n for n, own in enumerate(columns[column]) if own == cell]
-    which = f"{table.names[column]}: {cell}"
+    which = ": ".join(filter(None, [table.names[column], cell]))
     return [everything, _reading(question, table, rows, which, which)]
+
+
+def _grouped(table: Table) -> Table:
+    """A table all of whose rows stand below one with a single text (Hot dishes), without these, and
+    with what they say as a last column; any other as it is."""
+    told = [_only(row) for row in table.cells]
+    if len(table.names) < 3 or not told[0] or told[-1] or any(map(all, pairwise(told))):
+        return table
+    group, kept = "", []
+    for at, row, own in zip(table.rows, table.cells, told, strict=True):
+        group = own or group
+        if not own:
+            kept.append((at, [*row, group]))
+    return replace(
+        table,
+        names=[*table.names, ""],
+        rows=[at for at, _ in kept],
+        cells=[row for _, row in kept],
+    )
+
+
+def _only(row: Sequence[str]) -> str:
+    """What a row says that has text in one cell alone, or the same in all."""
+    told = {*row} - {""}
+    return told.pop() if len(told) == 1 and row.count("") in (0, len(row) - 1) else ""
 
 
 def _reading(

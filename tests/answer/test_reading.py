@@ -327,6 +327,27 @@ def test_rows_are_counted_that_have_what_the_question_names(question: str, resul
 @pytest.mark.parametrize(
     ("question", "result"),
     [
+        ("Which dish is the cheapest?", "Ale: Price 2.60, the lowest of 4 rows"),
+        ("Which dish is the most expensive?", "Fish: Price 13.90, the highest of 4 rows"),
+        ("What is the cheapest hot dish?", "Stew: Price 9.40, the lowest of 2 rows (Hot)"),
+        ("How many cold dishes are there?", "number of Dish: 2 (Cold)"),
+        ("What is the cheapest raw dish?", ""),
+    ],
+)
+@pytest.mark.parametrize("fill", ["", "**{}**"])  # a cell across all columns, as pages have it
+def test_rows_that_stand_above_others_group_them(question: str, result: str, fill: str) -> None:
+    hot, cold = (f"| **{name}** |{f' {fill.format(name)} |' * 2}\n" for name in ("Hot", "Cold"))
+    dishes = "| Fish | 13.90 | yes |\n| Stew | 9.40 | no |\n", "| Ale | 2.60 | no |\n| Roe | 8 | |"
+    head = "| Dish | Price | Bones |\n|---|---|---|\n"
+    got = ask(question, f"{head}{hot}{dishes[0]}{cold}{dishes[1]}")
+    assert f"**{result}** [1]" in got.text if result else " rows" not in got.text
+    ungrouped = ask(question, f"{head}{dishes[0]}{cold}{dishes[1]}")
+    assert " rows" not in ungrouped.text and "number of" not in ungrouped.text
+
+
+@pytest.mark.parametrize(
+    ("question", "result"),
+    [
         ("Which is the heaviest pier?", "North: Weight 90 t, the highest of 3 rows"),
         ("the lightest of all", "Inn: Weight 7 t, the lowest of 3 rows"),
         ("Which pier is the tallest?", "Inn: Height 12 m, the highest of 3 rows"),
