@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 import numpy as np
 
 from rag_pg.answer.freshness import source_date
+from rag_pg.answer.passage import Page
 from rag_pg.answer.term_match import Numbers
 from rag_pg.text import Sentence
 from rag_pg.types import Hit
@@ -17,11 +19,11 @@ COVERAGE = 0.75  # of a similarity: what all words of the question in a hit coun
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Candidate:
-    """A hit with its sentences, and of each: the displayed text, the heading within the hit above
-    it, what is compared with the question (it under its heading, or the document's own question
-    that it answers), the share of the question's words that it has, alone, with headings and beyond
-    these, which tells it from its neighbours, its similarity to the question (nan: not embedded)
-    and its score.
+    """A hit as a page alone, and of each of its sentences: the displayed text, the heading within
+    the hit above it, what is compared with the question (it under its heading, or the document's
+    own question that it answers), the share of the question's words that it has, alone, with
+    headings and beyond these, which tells it from its neighbours, its similarity to the question
+    (nan: not embedded) and its score.
     of_another: those of another identifier than the question names: rows of figures and sections
     where another one has it.
 
@@ -31,7 +33,7 @@ class Candidate:
 
     hit: Hit
     relative_score: float
-    sentences: list[Sentence]
+    page: Page
     shown: list[str]
     headings_above: list[str]
     compared: list[str]
@@ -45,6 +47,10 @@ class Candidate:
     words_found: set[str] = field(default_factory=set)
     score: float = 0.0
     is_reranked: bool = False
+
+    @property
+    def sentences(self) -> Sequence[Sentence]:
+        return self.page.sentences
 
     @property
     def evidence(self) -> float:

@@ -345,7 +345,7 @@ def _next_best(asked: _Asked, named: Identifiers, c: Candidate, at: int) -> list
         others = [n for n in others if n < len(c.shown) and told[n]]
     if numbers and told[at]:
         return []
-    page = Page.plain(c.hit.content, c.sentences)
+    page = c.page
     if page.sections[page.section(at)].level >= CLAUSE:  # the others are about something else
         others = [n for n in others if page.section(n) == page.section(at)]
     others = [n for n in others if not named.differ_in(c.shown[n])]
@@ -425,7 +425,7 @@ def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
     """Return what is to be read with a sentence: the one before, where it begins with what refers
     to that, of a short item the others, but of steps, and beside a row that a question names the
     others that it names."""
-    tables = find_tables(c.hit.content, c.sentences) if c.of_another else []
+    tables = c.page.tables if c.of_another else []
     if rows := next((t.rows for t in tables if position in t.rows), None):
         return [n for n in rows if n not in {position, *c.of_another}]
 
@@ -460,11 +460,10 @@ def _answering(asked: _Asked, c: Candidate, position: int) -> int:
         or c.headings_above[position + 1] == c.shown[position].rstrip(":：")
     ):
         position += 1
-    page = Page.plain(c.hit.content, c.sentences)
     if asked.kind == "how_to":
-        position = _first_step(c, page, position)
+        position = _first_step(c, position)
     leads = asked.kind != "how_to" and c.shown[position].endswith(OPEN)
-    block = page.block(position + leads)
+    block = c.page.block(position + leads)
     if block is None or block.first != position + leads or block.starts[0] == position:
         return position
     own = [position, *block.starts]
@@ -483,16 +482,16 @@ def _answering(asked: _Asked, c: Candidate, position: int) -> int:
     return own[best] if not leads or has[best] - has[0] else position
 
 
-def _first_step(c: Candidate, page: Page, position: int) -> int:
+def _first_step(c: Candidate, position: int) -> int:
     """Return where the steps begin that stand under the heading of a sentence, where they say what
     is asked nearly as well as it; else the sentence."""
     steps = [
         block
-        for block in page.blocks
+        for block in c.page.blocks
         if block.what == "items"
         and len(block.starts) > 1
         and c.headings_above[block.first] == c.headings_above[position]
-        and (item_mark(page.text[: c.sentences[block.first].start]) or "").strip()[:1].isdigit()
+        and (item_mark(c.hit.content[: c.sentences[block.first].start]) or "").strip()[:1].isdigit()
     ]
     if len(steps) != 1 or steps[0].first <= position < steps[0].last:
         return position
@@ -578,9 +577,8 @@ def _on_page(asked: _Asked, c: Candidate, cited: Sequence[int]) -> tuple[Page, l
         positions = [_position(page.sentences, c.sentences[at], offset) for at in cited]
         if positions[0] is not None:
             return page, [position for position in dict.fromkeys(positions) if position is not None]
-    alone = Page.plain(c.hit.content, c.sentences)
     is_all = asked.read_around is None
-    return replace(alone, begins=is_all, ends=is_all), list(cited)
+    return replace(c.page, begins=is_all, ends=is_all), list(cited)
 
 
 def _position(sentences: Sequence[Sentence], sentence: Sentence, offset: int) -> int | None:
@@ -600,8 +598,7 @@ def _excerpt(c: Candidate, first: int) -> tuple[str, str]:
     of a row of a table its cells with the names of their columns."""
     shown = _prose(c.shown[first])
     last = first
-    tables = find_tables(c.hit.content, c.sentences)
-    table = next((t for t in tables if t.is_headed and first in t.rows), None)
+    table = next((t for t in c.page.tables if t.is_headed and first in t.rows), None)
     if table is not None:
         shown = table.row(first - table.rows[0])
     while table is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":

@@ -14,7 +14,7 @@ from rag_pg.answer.freshness import holds_since
 from rag_pg.answer.measures import is_unit
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.question_kind import QuestionKind, asks_when, find_lacking_value, has_number
-from rag_pg.text import find_tables, is_among, is_function_word, words
+from rag_pg.text import is_among, is_function_word, words
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
@@ -192,5 +192,4 @@ def _years(c: Candidate) -> set[str]:
 
 def _columns(best: Candidate) -> Sequence[str]:
     """The names of the columns of the table in which the best sentence stands."""
-    tables = find_tables(best.hit.content, best.sentences)
-    return next((t.names for t in tables if t.first <= best.best < t.last), ())
+    return next((t.names for t in best.page.tables if t.first <= best.best < t.last), ())

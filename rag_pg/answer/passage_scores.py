@@ -15,7 +15,7 @@ from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch, lacks_value
-from rag_pg.answer.passage import headings_above
+from rag_pg.answer.passage import Page, headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import (
     QuestionKind,
@@ -44,7 +44,6 @@ from rag_pg.text import (
     LONGEST,
     Sentence,
     content_words,
-    find_tables,
     is_among,
     named_cells,
     split_sentences,
@@ -206,8 +205,7 @@ def _is_bounded(word: str, question: str, best: Candidate) -> bool:
     match = _NUMBER.fullmatch(word) and re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)?", question)
     if not match:
         return False
-    tables = find_tables(best.hit.content, best.sentences)
-    return any(rows_out_of_range(question, table) for table in tables) or any(
+    return any(rows_out_of_range(question, table) for table in best.page.tables) or any(
         is_within(Decimal(word.replace(",", ".")))
         for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
     )
@@ -223,33 +221,31 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
     most = max((hit.score for hit in sources), default=0.0)
     found = []
     for rank, hit in enumerate(sources):
-        sentences = _split(hit)
+        page = Page.plain(hit.content, _split(hit))
         relative = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
-        shown = [display(s) for s in sentences]
-        above = headings_above(hit.content, sentences)
+        shown = [display(s) for s in page.sentences]
+        above = headings_above(hit.content, page.sentences)
         found.append(
             Candidate(
                 hit=hit,
                 relative_score=relative,
-                sentences=sentences,
+                page=page,
                 shown=shown,
                 headings_above=above,
-                compared=_compared(hit, sentences, shown, above),
+                compared=_compared(hit, page, shown, above),
             )
         )
     return found
 
 
-def _compared(
-    hit: Hit, sentences: Sequence[Sentence], shown: Sequence[str], above: Sequence[str]
-) -> list[str]:
+def _compared(hit: Hit, page: Page, shown: Sequence[str], above: Sequence[str]) -> list[str]:
     """What each sentence is compared by: the question that it answers, where one stands before or
     right above it (not in a hit that goes on with a section), else it under its heading; of a row
     of a table the cells behind the names of their columns, of a later sentence of an item that
     behind the term that opens it."""
     last = (heading_path(hit) or [""])[-1]
-    tables = [t for t in find_tables(hit.content, sentences) if t.is_headed]
-    rows = {at: t.row(n) for t in tables for n, at in enumerate(t.rows)}
+    sentences = page.sentences
+    rows = {at: t.row(n) for t in page.tables if t.is_headed for n, at in enumerate(t.rows)}
     goes_on = bool(hit.heading) and not hit.content[: sentences[0].start].strip()
     found: list[str] = []
     term = ""
@@ -326,8 +322,7 @@ def _weigh_words(
 def _other_rows(question: str, c: Candidate) -> set[int]:
     """The rows of tables, where a question names a cell of other rows (Otter, not Otter Junior), or
     by a column what others have."""
-    tables = find_tables(c.hit.content, c.sentences)
-    cells = {at: t.cells[n] for t in tables for n, at in enumerate(t.rows)}
+    cells = {at: t.cells[n] for t in c.page.tables for n, at in enumerate(t.rows)}
     for at, sentence in enumerate(c.sentences):
         alone = named_cells(sentence.text) if sentence.kind == "item" else []
         if len(alone) > 2:
@@ -338,7 +333,7 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
         if any(cell[:1].isalpha() and names_cell(question[:LONGEST], cell) for cell in row)
     }
     if not named:
-        return {at for t in tables for at in rows_without(question, t)}
+        return {at for t in c.page.tables for at in rows_without(question, t)}
     return set(cells) - named
 
 
@@ -503,7 +498,7 @@ def _defining(c: Candidate, question: str) -> list[int]:
         and ":" in c.shown[at]
         and _are_same(asked, words(c.shown[at].partition(":")[0]))
     ]
-    for table in find_tables(c.hit.content, c.sentences):
+    for table in c.page.tables:
         names = words(" ".join(table.names))
         rest = [word for word in asked if not is_among(word, names)] or asked
         rows = zip(table.rows, table.cells, strict=True)

@@ -49,6 +49,7 @@ _PLACEHOLDER = re.compile(
 )
 
 
+_NO_MARKUP = re.compile("[^\0\u00ad\u2010\\[［【<>{*_`|=:~&]*")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 
 
@@ -59,6 +60,8 @@ def plain(text: str) -> str:
     citations; code in backticks stays, and placeholders are put between them. A code block that is
     not closed is closed.
     """
+    if _NO_MARKUP.fullmatch(text):
+        return " ".join(text.split())
     fence = _FENCE_LINE.search(text)
     prose, code = (text[: fence.start()], text[fence.start() :]) if fence else (text, "")
     spans: list[str] = []
