@@ -107,7 +107,8 @@ def _other_count(
         return any(is_among(word, words(text)) for word in counted)
 
     is_one = kinds[0] == "item" and names(texts[0]) and not names(shown)
-    is_listed = is_one or "row" in kinds or shown.endswith(OPEN)
+    is_row = any(best.best in t.rows and names(" ".join(t.names)) for t in best.page.tables)
+    is_listed = is_one or is_row or "row" in kinds or shown.endswith(OPEN)
     if not counted or is_listed or any(map(is_unit, counted)):
         return ""
     if any(_counts(text, counted) for text in texts):

@@ -124,3 +124,11 @@ def test_how_many_is_told_beside_what_is_counted(
     question: str, content: str, is_told: bool
 ) -> None:
     assert ("not say how many" in reason(question, content)) is not is_told
+
+
+def test_what_rows_of_a_sheet_have_may_be_counted() -> None:
+    sheet = (
+        "- Dish: Stew; Vegan: yes; Price: 4 euros\n- Dish: Pie; Vegan: on request; Price: 9 euros"
+    )
+    assert not reason("How many dishes are vegan?", sheet)
+    assert "how many guests" in reason("How many guests are vegan?", sheet)
