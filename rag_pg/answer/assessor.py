@@ -73,6 +73,7 @@ class Assessor:
                 match_terms=self._retriever.match_terms,
                 spread=self._retriever.cosine_spread(),
                 scorer=self._retriever.scorer(hits),
+                read_around=self._retriever.read_around,
             )
             if evidence is not None:
                 self.judge(question, evidence)

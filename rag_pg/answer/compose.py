@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -37,6 +37,7 @@ from rag_pg.answer.passage import (
     CLAUSE,
     WITHIN,
     Page,
+    ReadAround,
     following_code,
     thin,
     window,
@@ -52,14 +53,14 @@ from rag_pg.text import (
     compared_things,
     content_words,
     find_tables,
+    head_above,
     is_among,
     item_mark,
     split_sentences,
     words,
 )
-from rag_pg.types import Answer, Citation, Hit, Passage, Usage
+from rag_pg.types import Answer, Citation, Hit, Usage
 
-ReadAround = Callable[[int], Passage | None]
 Cited = tuple[Candidate, int]  # and which of its sentences
 
 MODEL = "extractive"
@@ -566,8 +567,11 @@ def _inside(c: Candidate, page: Page, rows: Sequence[int]) -> list[str]:
 def _on_page(asked: _Asked, c: Candidate, cited: Sequence[int]) -> tuple[Page, list[int]]:
     """Return the hit with the text around it, and where the cited sentences stand there."""
     around = asked.read_around(c.hit.chunk_id) if asked.read_around else None
-    content = c.hit.content.strip()
+    begin = c.sentences[c.page.tables[0].rows[0]].start if c.page.goes_on else 0
+    content = c.hit.content[begin:].strip()
     offset = around.content.find(content) if around else -1
+    if around is not None and c.page.goes_on and not head_above(around.content[:offset]):
+        offset = -1
     if around is not None and offset >= 0:
         at = around.chunk_keys.index(c.hit.chunk_id)
         ends = len(around.chunk_keys) - at <= AFTER
@@ -598,10 +602,9 @@ def _excerpt(c: Candidate, first: int) -> tuple[str, str]:
     of a row of a table its cells with the names of their columns."""
     shown = _prose(c.shown[first])
     last = first
-    table = next((t for t in c.page.tables if t.is_headed and first in t.rows), None)
-    if table is not None:
-        shown = table.row(first - table.rows[0])
-    while table is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
+    row = c.page.rows().get(first)
+    shown = row or shown
+    while row is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
         gap = c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]
         if "\n\n" in gap or ("\n" in gap and c.sentences[last + 1].kind != "prose"):
             break

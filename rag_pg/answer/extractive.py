@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rag_pg.answer.compose import MODEL, ReadAround, compose_answer, question_subject
+from rag_pg.answer.compose import MODEL, compose_answer, question_subject
+from rag_pg.answer.passage import ReadAround
 from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.term_match import MatchTerms
@@ -55,6 +56,7 @@ def answer_extractive(
         match_terms=match_terms,
         spread=spread,
         scorer=scorer,
+        read_around=read_around,
     )
     if evidence is None:
         return _not_found(distinct_hits(hits), [], "the search found nothing")

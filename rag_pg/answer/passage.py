@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -29,6 +29,7 @@ from rag_pg.text import (
     split_sentences,
     words,
 )
+from rag_pg.types import Passage
 
 BEFORE, AFTER = 1, 4  # chunks beside one, which an answer may show with it
 BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
@@ -46,6 +47,9 @@ _DEFINITION = re.compile(r"(?:\A|\n\n)(?![-*+|#>\d])((?:[^\s:]+ ){0,3}?[^\s:]+):
 _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
 
 
+ReadAround = Callable[..., Passage | None]  # of a chunk, and how many before it
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
     """A heading with the sentences [first, last) before the next heading; level 0 has no
@@ -61,7 +65,8 @@ class Section:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
     """A Markdown text, or a part of one, in its sentences and sections, with its lists and
-    tables. begins, ends: it is known to have the beginning, the end of its document."""
+    tables. begins, ends: it is known to have the beginning, the end of its document; goes_on: its
+    first rows are of a table that begins before it, and stand below its head."""
 
     text: str
     sentences: Sequence[Sentence]
@@ -70,6 +75,7 @@ class Page:
     tables: Sequence[Table] = ()
     begins: bool = False
     ends: bool = False
+    goes_on: bool = False
 
     @classmethod
     def read(cls, text: str) -> Page:
@@ -101,11 +107,16 @@ class Page:
         """The list or table that has sentence `position`."""
         return next((b for b in self.blocks if b.first <= position < b.last), None)
 
+    def rows(self) -> dict[int, str]:
+        """What each row of a table with a head says: its cells behind the names of its columns."""
+        return {at: t.row(n) for t in self.tables if t.is_headed for n, at in enumerate(t.rows)}
+
     def is_whole(self, table: Table) -> bool:
         """Whether all rows of a table are certainly on the page: it has the end of the document or
         something apart behind the table, and its beginning, the table's head, or something apart
         before it; else a row may have been cut where the page begins."""
         begins = self.begins or table.rows[0] > table.first or self._is_apart(table.first)
+        begins = begins and not (self.goes_on and table.first == 0)
         return begins and (self.ends or self._is_apart(table.last))
 
     def _is_apart(self, position: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +15,7 @@ from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch, lacks_value
-from rag_pg.answer.passage import Page, headings_above
+from rag_pg.answer.passage import Page, ReadAround, headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import (
     QuestionKind,
@@ -44,6 +44,7 @@ from rag_pg.text import (
     LONGEST,
     Sentence,
     content_words,
+    head_above,
     is_among,
     named_cells,
     split_sentences,
@@ -52,6 +53,7 @@ from rag_pg.text import (
 from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
+HEAD = 200  # chunks before one, among which the head of its table is looked for
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
 NEAR_SENTENCES = 4  # of each of these, whose words may stand for another, to so many words
@@ -142,6 +144,7 @@ def examine(
     match_terms: MatchTerms | None = None,
     spread: CosineSpread | None = None,
     scorer: Scorer | None = None,
+    read_around: ReadAround | None = None,
 ) -> Evidence | None:
     """Return how well hits answer a question, by the arguments of `answer_extractive`; None: there
     are none, or nothing is asked."""
@@ -149,7 +152,7 @@ def examine(
     if not sources or not question.strip():
         return None
     kind = question_kind(question)
-    candidates = _candidates(sources)
+    candidates = _candidates(sources, read_around)
     found = _weigh_words(question, candidates, match_terms)
     meaning = _weigh_meaning(question, candidates, embedder, spread, found)
     margins, note = _rerank(question, candidates, scorer) if scorer else (None, "")
@@ -217,11 +220,13 @@ def _best_words(ranked: Sequence[Candidate]) -> list[str]:
     return list({word: None for text in best for word in words(text)})[:NEAR_WORDS]
 
 
-def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
+def _candidates(sources: Sequence[Hit], read_around: ReadAround | None) -> list[Candidate]:
     most = max((hit.score for hit in sources), default=0.0)
     found = []
     for rank, hit in enumerate(sources):
-        page = Page.plain(hit.content, _split(hit))
+        head = _head_before(hit, read_around) if read_around else ""
+        hit = replace(hit, content=head + hit.content) if head else hit
+        page = replace(Page.plain(hit.content, _split(hit)), goes_on=bool(head))
         relative = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
         shown = [display(s) for s in page.sentences]
         above = headings_above(hit.content, page.sentences)
@@ -238,6 +243,14 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
     return found
 
 
+def _head_before(hit: Hit, read_around: ReadAround) -> str:
+    """The head of the table in whose rows a hit begins, where it stands in a chunk before."""
+    content = hit.content.strip()
+    around = read_around(hit.chunk_id, HEAD) if content.startswith("|") else None
+    before, own, _ = around.content.partition(content) if around else ("", "", "")
+    return head_above(before) if own else ""
+
+
 def _compared(hit: Hit, page: Page, shown: Sequence[str], above: Sequence[str]) -> list[str]:
     """What each sentence is compared by: the question that it answers, where one stands before or
     right above it (not in a hit that goes on with a section), else it under its heading; of a row
@@ -245,7 +258,7 @@ def _compared(hit: Hit, page: Page, shown: Sequence[str], above: Sequence[str]) 
     behind the term that opens it."""
     last = (heading_path(hit) or [""])[-1]
     sentences = page.sentences
-    rows = {at: t.row(n) for t in page.tables if t.is_headed for n, at in enumerate(t.rows)}
+    rows = page.rows()
     goes_on = bool(hit.heading) and not hit.content[: sentences[0].start].strip()
     found: list[str] = []
     term = ""
@@ -287,8 +300,10 @@ def _weigh_words(
 ) -> Words:
     """Fill in the shares of words, and which words each has; return the words."""
     texts: list[str] = []
+    named_in = Identifiers.of(question).stand_in
     for c in candidates:
-        answering = [t if _asks(t) else s for s, t in zip(c.shown, c.compared, strict=True)]
+        told = {n: row for n, row in c.page.rows().items() if named_in(c.shown[n])}
+        answering = [t if _asks(t) else told.get(n, c.shown[n]) for n, t in enumerate(c.compared)]
         texts += [": ".join(heading_path(c.hit)), *answering, *c.headings_above]
     found = find_words(question, texts, match_terms)
     codes = [w for w in found.different if is_identifier(w) and any(char.isalpha() for char in w)]
@@ -339,7 +354,8 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
 
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
     """Where headings name an identifier that is asked for (version 4.2.0), the sentences under
-    those with another one are of another thing, but for what names it; of when, it alone tells."""
+    those with another one are of another thing, but for what names it; of when, it alone tells. So
+    are the rows of tables with another one, where a row names it."""
     asked, is_when = Identifiers.of(question), asks_when(question)
     above = [
         [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
@@ -352,6 +368,11 @@ def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
                 for n, heading in enumerate(headings)
                 if asked.differ_in(heading) and (is_when or not asked.stand_in(c.shown[n]))
             }
+    tables = [(c, table) for c in candidates for table in c.page.tables]
+    if any(asked.stand_in(c.shown[n]) for c, table in tables for n in table.rows):
+        for c, table in tables:
+            others = {n for n in table.rows if asked.differ_in(c.shown[n])}
+            c.of_another |= others if others < {*table.rows} else {table.first, *others}
 
 
 def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]) -> list[Asked]:

@@ -103,10 +103,10 @@ class Retriever:
                 return None
         return self._database.get_document(self.collection, uri)
 
-    def read_around(self, chunk_id: int) -> Passage | None:
+    def read_around(self, chunk_id: int, before: int = BEFORE) -> Passage | None:
         """Return the text around a chunk; None where it is gone."""
         found = self._database.expand(
-            self.collection, [chunk_id], before=BEFORE, after=AFTER, upto="window"
+            self.collection, [chunk_id], before=before, after=AFTER, upto="window"
         )
         return found[0] if found else None
 

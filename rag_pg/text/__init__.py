@@ -9,6 +9,7 @@ from rag_pg.text.blocks import (
     Table,
     find_lists,
     find_tables,
+    head_above,
     is_head,
     item_mark,
     named_cells,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Literal
 
 from rag_pg.text.plain import plain
@@ -27,6 +28,7 @@ _BULLET = re.compile(
     r"(?m)^([ \t]*)(?:>[ \t]*)*(?:[-*+•‣◦–]|(\d{1,3}(?:[.)]|(?=[ \t]{2}))|\(?[a-z]\)))[ \t]+\Z"
 )
 _INDENT = re.compile(r"[ \t]*")
+_RULE = re.compile(r"[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*")
 _HEADING = re.compile(r"(?m)^#{1,6}\s")
 
 
@@ -91,6 +93,13 @@ def is_head(text: str, sentences: Sequence[Sentence], at: int) -> bool:
         not re.search(r"\d", name) and re.match(r"\W*\d", cell)
         for name, cell in zip(names, cells, strict=True)
     )
+
+
+def head_above(text: str) -> str:
+    """Return the head of the table of Markdown in whose rows a text ends, with the rule below it;
+    "": it ends in none."""
+    rows = [*takewhile(lambda line: line.lstrip()[:1] == "|", text.splitlines()[::-1])]
+    return f"{rows[-1]}\n{rows[-2]}\n" if len(rows) > 1 and _RULE.fullmatch(rows[-2]) else ""
 
 
 def _is_below(text: str, start: int) -> bool:

@@ -430,12 +430,53 @@ def test_a_table_that_was_cut_is_counted_where_the_page_has_its_end(
     found = [replace(one, document_id=found[0].document_id) for one in found]
     got = answer_extractive(
         question, found, embedder=WordEmbedder(),
-        read_around=lambda at: around(f"{first}\n{found[1].content}", at=at),
+        read_around=lambda at, before=1: around(f"{first}\n{found[1].content}", at=at),
     )  # fmt: skip
     assert f"**{counted}** [1]" in got.text
     (citation,) = got.citations
     assert f"| {proven} |" in citation.quote
     assert any(citation.quote in h.content and citation.chunk_id == h.chunk_id for h in found)
+
+
+BERTHS = [f"| K-{n} | {n} m | {'shut' if n % 2 else 'open'} |" for n in range(100, 140)]
+
+
+def asked_of_berths(question: str, *parts: range, end: str = "") -> Answer:
+    """A question to parts of a table, each a chunk of its own that the search found."""
+    table = "\n".join(["| Berth | Length | State |", "|---|---:|---|", *BERTHS, end])
+    found = hits(*("\n".join([*BERTHS[p.start - 100 : p.stop - 100], end]) for p in parts))
+    return answer_extractive(
+        question, found, embedder=WordEmbedder(),
+        read_around=lambda at, before=1: around(
+            f"All berths.\n\n{table}" if before > 1 else found[at - 1].content, at=at, start=700
+        ),
+    )  # fmt: skip
+
+
+def test_rows_that_a_chunk_begins_with_stand_below_the_head_of_their_table() -> None:
+    got = asked_of_berths("What is the length of berth K-120?", range(110, 140))
+    head = "| Berth | Length | State |\n| --- | --- | --- |\n"
+    assert got.text == f"{head}| **K-120** | **120 m** | **open** [1] |"
+    assert got.citations[0].quote == "| K-120 | 120 m | open |"
+    assert "K-119" in asked_of_berths("Which berths are shut?", range(110, 120)).text
+
+
+def test_the_row_of_an_identifier_goes_before_rows_of_others_that_the_search_prefers() -> None:
+    parts = [range(n, n + 5) for n in (100, 105, 110, 115, 130, 135, 120, 125)]
+    got = asked_of_berths("state, length of berth K-125", *parts)
+    assert "**K-125**" in got.text and got.citations[0].chunk_id == len(parts)
+
+
+def test_a_row_with_the_identifier_asked_for_is_read_with_the_names_of_its_columns() -> None:
+    table = "\n".join(["| Berth | Length | State |", "|---|---:|---|", *BERTHS[:9]])
+    prose = "The state of the port is good, and its length is seen by all who come in by a boat."
+    got = ask("length and state of berth K-103", prose, table)
+    assert "| **K-103** |" in got.text.partition("[1]")[0]
+
+
+def test_a_part_of_a_table_below_its_head_is_not_counted() -> None:
+    got = asked_of_berths("Which berth has the highest length?", range(120, 140), end="\nAll.")
+    assert got.text.startswith("| Berth | Length |") and "highest of" not in got.text
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class Found(Retriever):
     def read(self, uri: str) -> Document | None:
         return self._read(uri)
 
-    def read_around(self, chunk_id: int) -> Passage | None:
+    def read_around(self, chunk_id: int, before: int = 1) -> Passage | None:
         return None
 
     def embedder(self) -> Embedder | None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pg.text.blocks import find_tables, is_head, read_cells
+from rag_pg.text.blocks import find_tables, head_above, is_head, read_cells
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import LONGEST, find_terms, split_sentences
 from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
@@ -395,6 +395,13 @@ def test_columns_without_a_rule_have_a_head_where_numbers_stand_below_words() ->
     assert table.row(1) == "Country: Norway; day: 75 EUR; night: 139 EUR"
     plain_rows = "Anna     Bremen\nBernd    Leeds\nClara    Oslo"
     assert find_tables(plain_rows, split_sentences(plain_rows)) == []
+
+
+def test_the_head_above_rows_is_that_of_their_table() -> None:
+    head = "| No. | Fee |\n|:---|---:|\n"
+    assert head_above(f"Fees:\n\n{head}| A | 1 |\n| - | - |\n") == head
+    assert head_above(f"{head}| A | 1 |\n\n| B | 2 |\n") == ""
+    assert head_above("| A | 1 |\n| B | 2 |\n") == head_above("") == ""
 
 
 def test_files_and_addresses_between_angle_brackets_are_no_tags() -> None:
