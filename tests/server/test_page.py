@@ -555,6 +555,87 @@ def test_an_answer_that_ends_after_a_walk_stays_and_a_link_is_asked(
         assert seen.wrong == []
 
 
+def test_at_400_percent_a_source_is_opened_and_nothing_hides_what_has_the_focus(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    hidden = """() => {
+        const one = document.activeElement, box = one.getBoundingClientRect();
+        const seen = [box.top + 2, box.bottom - 2].map((y) =>
+            document.elementFromPoint(box.left + box.width / 2, y));
+        return !seen.some((at) => one.contains(at)) && one.className;
+    }"""
+    forced = {"forced_colors": "active", "viewport": {"width": 320, "height": 180}}
+    with Seen(chromium, served[1], **forced) as seen:
+        page = seen.go("ask", ".measures", q="When does the zebra office open?")
+        page.locator(".source").first.click()
+        page.locator("mark.now").wait_for()
+        edge = "(tab) => getComputedStyle(tab).borderBottomWidth"
+        assert page.locator("[aria-selected=true]").evaluate(edge) == "2px"
+        page.set_viewport_size({"width": 1024, "height": 400})
+        page = seen.go("search", "td", q="valve")
+        assert page.locator("td .link").count() == 10
+        for key in ["Tab"] * 25 + ["Shift+Tab"] * 25:
+            page.keyboard.press(key)
+            if page.evaluate("document.activeElement.matches('td *')"):
+                assert page.evaluate(hidden) is False
+        assert seen.wrong == []
+
+
+def test_who_skips_to_the_content_stays_on_the_screen(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("work", "section h2")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.activeElement.id === 'main'")
+        assert "#/work" in page.url and page.title().startswith("Work")
+
+
+def test_a_filter_that_another_leaves_no_document_is_taken_away(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("search", ".empty", q="valve", f=json.dumps({"team": ["none"]}))
+        page.locator(".facets [aria-pressed=true]", has_text="none").click()
+        page.wait_for_selector("table")
+        assert page.locator(".facets [aria-pressed=true]").count() == 0 and seen.wrong == []
+
+
+def test_where_a_collection_is_gone_each_other_is_chosen(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page = seen.go("ask", ".empty", c="gone")
+        assert page.input_value("#collection") == ""  # what is chosen already does not change
+        page.select_option("#collection", index=0)
+        page.wait_for_selector("textarea")
+        assert seen.wrong == []
+
+
+def test_a_key_that_was_not_given_is_asked_for_again_on_wish_alone(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    with Seen(chromium, served[1]) as seen:
+        page, asked = seen.page, list[str]()
+
+        def refused(route: Any) -> None:
+            asked.append(route.request.url)
+            route.fulfill(status=401, body=json.dumps({"detail": "this key is expired"}))
+
+        page.clock.install()
+        page.route("**/workers?*", refused)
+        page = seen.go("work", "dialog")
+        page.keyboard.press("Escape")
+        page.wait_for_selector(".trouble")
+        for times in (2, 3):  # it is looked at every five seconds
+            with page.expect_response("**/workers?*"):
+                page.clock.run_for(5000)
+            assert len(asked) == times and page.locator("dialog").count() == 0
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector("dialog")
+
+
 def test_files_go_where_they_were_dropped_whatever_is_chosen_or_answered_meanwhile(
     chromium: Any, served: tuple[Rag, str]
 ) -> None:

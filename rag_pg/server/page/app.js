@@ -29,7 +29,7 @@ function draw() {
 		const made = import(`./${screen.toLowerCase()}.js`);
 		const wanted = app.params.get("c"), all = await app.refresh(wanted ?? undefined);
 		show($("collection"), all.map(({info}) => h("option", {value: info.name}, short(info.name, 60))));
-		$("collection").value = app.docs;
+		$("collection").value = wanted || app.docs;
 		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
 		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
 		if (wanted && wanted !== app.docs) return empty("No such collection may be read from here.", "Choose another above.");
@@ -37,7 +37,11 @@ function draw() {
 	});
 }
 
-$("collection").onchange = ({target}) => {location.hash = `${location.hash.split("?")[0] || "#/ask"}?${new URLSearchParams({c: target.value})}`;};
+$("collection").onchange = ({target}) => {
+	app.docs = target.value;
+	app.go($("main").className, {});
+};
+$("skip").onclick = (event) => {event.preventDefault(); $("main").focus();};
 addEventListener("hashchange", draw);
 addEventListener("keydown", (event) => {
 	if (event.key === "Escape") close();

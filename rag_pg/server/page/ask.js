@@ -5,12 +5,12 @@ import * as source from "./source.js";
 const talks = {}; // turns by collection
 let redraw;
 const WORDS = {
-	exact: ["good", "exact", "stands in the source"], normalised: ["good", "same words", "stands in the source but for spaces and marks"],
-	partial: ["warn", "partly", "stands in the source in part"], superseded: ["warn", "old text", "stood in an earlier version"], unknown: ["warn", "unknown", "has lost its source"],
+	exact: ["good", "exact", "stands there"], normalised: ["good", "same words", "stands there but for spaces and marks"],
+	partial: ["warn", "partly", "stands there in part"], superseded: ["warn", "old text", "stood in an earlier version"], unknown: ["warn", "unknown", "has lost its source"],
 	misattributed: ["bad", "elsewhere", "stands in another document"], fabricated: ["bad", "not found", "stands in no document"],
 };
 const word = ({status}) => WORDS[status] ?? ["", "not checked", "was not looked for"];
-const checked = (citation) => h("span", {class: `pill ${word(citation)[0]}`, title: `The quotation ${word(citation)[2]}`}, word(citation)[1]);
+const checked = (citation) => h(`span.pill.${word(citation)[0]}`, {title: `The quotation ${word(citation)[2]}`}, word(citation)[1]);
 
 export function open() {
 	const turns = talks[app.docs] ??= [], log = h("div.talk"), go = h("button.main", "Ask");

@@ -32,9 +32,9 @@ export const say = (text) => {$("said").textContent = text;};
 export const button = (text, onclick, props) => h("button", {type: "button", onclick, ...props}, text);
 export const link = (text, onclick) => button(text, onclick, {class: "link"});
 export const code = (text) => h("code", text);
-export const pill = (text, kind = "") => h("span", {class: `pill ${kind}`}, text);
+export const pill = (text, kind = "") => h(`span.pill.${kind}`, text);
 export const empty = (title, ...next) => h("div.empty", h("strong", title), h("p", next));
-export const trouble = (error, again) => h("div.trouble", {role: "alert"}, h("p", {dir: "auto"}, short(error.message, 2000)), again && button("Try again", again));
+export const trouble = (error, again) => h("div.trouble", {role: "alert"}, h("p", {dir: "auto"}, short(error.message, 2000)), again && button("Try again", () => {asking = null; again();}));
 
 // Shows what `work` gives, or why it fails; the other parts stay.
 export async function part(node, work, {signal} = app) {
@@ -42,6 +42,13 @@ export async function part(node, work, {signal} = app) {
 	if (!signal.aborted) show(node, shown);
 	return node;
 }
+
+// views: title -> work.
+export const sections = (views) => Object.entries(views).map(([title, work]) => {
+	const node = h("div");
+	part(node, work);
+	return h("section", h("h2", title), node);
+});
 
 // Rows become cards on a narrow screen, which takes their roles: they are written out. none: told without rows.
 export const table = (heads, rows, ...none) => !rows.length && none.length ? empty(...none) : h("table", {role: "table"},
@@ -98,8 +105,8 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 	const field = h("input", {type: "password", autocomplete: "off", required: true});
 	const dialog = h("dialog", {label: "Key", onclose: () => {
 		dialog.remove();
-		asking = null;
-		done(!!dialog.returnValue);
+		if (dialog.returnValue) asking = null; // else nobody asks again unbidden
+		done(dialog.returnValue);
 	}}, h("form", {method: "dialog", onsubmit: () => {sessionStorage[KEY] = field.value.replace(/[^!-~]/g, "");}}, h("h2", "This service asks for a key"), sessionStorage[KEY] && h("p.trouble", short(detail, 500)),
 		h("label", "Key", field), h("p.soft", code("rag-pg key make NAME"), " makes one. It stays in this tab."), h("button.main", {value: "used"}, "Use it")));
 	document.body.append(dialog);

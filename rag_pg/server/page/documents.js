@@ -18,7 +18,7 @@ export function open() {
 }
 
 function tiles(node, stats) {
-	const tile = (value, word, kind) => h("div", {class: `tile ${kind || ""}`}, h("strong", value), h("span", word));
+	const tile = (value, word, kind) => h(`div.tile.${kind || ""}`, h("strong", value), h("span", word));
 	show(node, tile(number(stats.documents), "documents"), tile(number(stats.chunks), "passages"), tile(stats.chunks ? percent(stats.embedded / stats.chunks) : "–", "have vectors"),
 		tile(number(stats.pending), stats.eta ? `wait, ${duration(stats.eta)} left` : "wait", stats.pending && "warn"),
 		tile(stats.lag ? duration(stats.lag) : "none", "lag", stats.lag > 60 && "warn"), tile(number(stats.failed), "failed", stats.failed && "bad"), stats.reason && h("p.trouble", said(stats.reason)));

@@ -3,7 +3,7 @@
 import {h, pill} from "./core.js";
 
 const SAFE = /^(https?:\/\/|mailto:)/i;
-export const anchor = (href, told = href) => SAFE.test(href) ? h("a", {href, target: "_blank", rel: "noopener noreferrer"}, told) : told;
+export const anchor = (href, told = href) => SAFE.test(href) ? h("a", {href, target: "_blank", rel: "noreferrer"}, told) : told;
 
 function inline(text, cite, depth = 0) {
 	const out = [], known = new Map();

@@ -1,4 +1,4 @@
-import {ago, any, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, short, table, when} from "./core.js";
+import {ago, any, app, button, code, duration, empty, get, h, name, number, part, percent, pill, plural, post, said, sections, short, table, when} from "./core.js";
 import {curve, intervals} from "./plots.js";
 
 const METRICS = ["ndcg", "recall", "mrr"];
@@ -7,12 +7,7 @@ export async function open() {
 	const {params, docs} = app;
 	const [sets, all] = await Promise.all([any("eval/sets"), any("eval/runs", {limit: 200})]);
 	const mine = all.filter((run) => run.collection === docs), set = params.get("s") ?? mine[0]?.eval_set ?? sets[0]?.name;
-	const views = {Runs: () => runs(sets, set, mine.filter((run) => run.eval_set === set).slice(0, 12)), "Answered badly": () => bad(set ?? `${docs}-questions`), Gates: gates, "How sure answers are": sure};
-	return Object.entries(views).map(([title, view]) => {
-		const node = h("div");
-		part(node, view);
-		return h("section", h("h2", title), node);
-	});
+	return sections({Runs: () => runs(sets, set, mine.filter((run) => run.eval_set === set).slice(0, 12)), "Answered badly": () => bad(set ?? `${docs}-questions`), Gates: gates, "How sure answers are": sure});
 }
 
 const told = (run) => short(run.name, 40) || `${run.kind} of ${when(run.started_at)}`;

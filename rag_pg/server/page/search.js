@@ -23,9 +23,10 @@ async function results(search, go) {
 }
 
 async function facets(chosen, filter, go) {
-	return Promise.all((await get("fields", {examples: 0})).slice(0, 8).map(async ({field}) => {
+	const fields = (await get("fields", {examples: 0})).slice(0, 8).map((r) => r.field);
+	return Promise.all([...new Set([...Object.keys(chosen), ...fields])].map(async (field) => {
 		const values = await get("facets", {field, filter: JSON.stringify({...filter, [field]: undefined}), limit: 12}).catch(() => []), old = chosen[field] ?? [];
-		return values[0]?.total_values < 100 && h("details", {open: field in chosen}, h("summary", name(field, 40)), values.map(({value, documents}) => button([name(value, 40), h("small", ` ${number(documents)}`)], () => {
+		return (old[0] != null || values[0]?.total_values < 100) && h("details", {open: field in chosen}, h("summary", name(field, 40)), [...values, ...old.filter((value) => values.every((r) => r.value !== value)).map((value) => ({value}))].map(({value, documents}) => button([name(value, 40), h("small", ` ${number(documents)}`)], () => {
 			chosen[field] = old.includes(value) ? old.filter((r) => r !== value) : [...old, value];
 			if (!chosen[field].length) delete chosen[field];
 			go();

@@ -92,11 +92,8 @@ async function text({content, media_type: type}, spans, ready) {
 function chunks(all, wanted, spans) {
 	if (!all.length) return empty("It has no chunks yet.", "See Work.");
 	const place = all.findIndex((r) => r.chunk_id === wanted), box = h("div");
-	const draw = (first, stop) => show(box, stop < all.length && button(`All ${all.length} chunks`, () => draw(0, all.length)), h("ol.chunks", all.slice(first, stop).map((r, n) => {
-		const shared = (all[first + n - 1]?.stop_offset ?? 0) - r.start_offset, inside = spans.filter(({quote}) => r.content.includes(quote));
-		return h("li", {class: r.chunk_id === wanted && "now"}, h("p.soft", `Chunk ${first + n + 1} of ${all.length} · `, name(r.heading), r.stop_offset != null && ` · characters ${number(r.start_offset)} to ${number(r.stop_offset)}`,
-			shared > 0 && `, ${number(shared)} shared`), marked(r.content, places(r.content, inside.map(({quote, now}) => ({quote, now})))));
-	})));
+	const draw = (first, stop) => show(box, stop < all.length && button(`All ${all.length} chunks`, () => draw(0, all.length)), h("ol.chunks", all.slice(first, stop).map((r, n) => h("li", {class: r.chunk_id === wanted && "now"},
+		h("p.soft", `Chunk ${first + n + 1} of ${all.length} · `, name(r.heading), r.stop_offset != null && ` · characters ${number(r.start_offset)} to ${number(r.stop_offset)}`), marked(r.content, places(r.content, spans))))));
 	return draw(Math.max(0, place - 3), place < 0 ? 40 : place + 4);
 }
 

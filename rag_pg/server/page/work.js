@@ -1,4 +1,4 @@
-import {ago, any, app, button, code, duration, empty, h, money, name, number, part, pill, plural, post, said, say, short, table} from "./core.js";
+import {ago, any, app, button, code, duration, empty, h, money, name, number, part, pill, plural, post, said, say, sections, short, table} from "./core.js";
 import {bars} from "./plots.js";
 
 const limit = (used, whole, told) => whole == null ? "no limit" : [h("meter", {max: whole, value: used, high: 0.9 * whole, label: told}), ` ${told}`];
@@ -30,10 +30,9 @@ const VIEWS = {
 };
 
 export function open() {
-	const nodes = Object.fromEntries(Object.keys(VIEWS).map((r) => [r, h("div")]));
-	const draw = (names) => {for (const r of names) part(nodes[r], VIEWS[r]);};
-	const watch = setInterval(() => {if (!document.hidden) draw(["Queue", "Workers"]);}, 5000);
+	const all = sections(VIEWS), watch = setInterval(() => {
+		if (!document.hidden) ["Queue", "Workers"].forEach((r, n) => part(all[n].lastChild, VIEWS[r]));
+	}, 5000);
 	app.signal.addEventListener("abort", () => clearInterval(watch));
-	draw(Object.keys(VIEWS));
-	return Object.entries(nodes).map(([title, node]) => h("section", h("h2", title), node));
+	return all;
 }
