@@ -6,6 +6,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from rag_pg.errors import InvalidInput, LocationUnavailable, RagError
@@ -69,6 +70,7 @@ class Files(Location):
             given = {**given, "tar": {"compression": "gzip"}}
         with self._explained():
             self._files, self._root = url_to_fs(address, **given)
+            self._is_tar = kind == "tar"
             if kind:
                 _name_members(self._files)
             elif not self._root:  # of sftp://host, which lists nothing
@@ -77,7 +79,11 @@ class Files(Location):
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
         root = str(self._root).strip("/")
-        for path, info in sorted(self._list().items()):
+        found = self._list()
+        # A compressed tar file is unpacked anew for each member before the last one read.
+        order = (lambda path: self._files.index[path][1]) if self._is_tar else None
+        for path in sorted(found, key=order):
+            info = found[path]
             # One slash stands between them; a key of S3 may have more, and one at its end.
             name = path.lstrip("/").removeprefix(root).removeprefix("/")
             uri = choice.of(name)
@@ -86,15 +92,20 @@ class Files(Location):
             if not isinstance(uri, str):
                 yield uri
                 continue
-            tag = _tag(info)
-            if is_same(known.get(uri), tag, self._limits):
-                yield Unchanged(uri=uri)
-                continue
+            data, tag = b"", _tag(info)
             try:
-                data = self._data(path, info)
+                if self._is_tar:  # whose members may all have one time
+                    data = self._data(path, info)
+                    tag = sha256(data).hexdigest()
+                same = is_same(known.get(uri), tag, self._limits)
+                if not same and not data:
+                    data = self._data(path, info)
             except Exception as exc:  # of whichever library
                 error = f"cannot be read: {_reason(exc)}; it is tried again by the next sync"
                 yield LoadFailure(uri=uri, error=error)
+                continue
+            if same:
+                yield Unchanged(uri=uri)
                 continue
             state = state_of(tag, self._limits) if tag else None
             yield from read_object(name, uri, data, self._limits, state)

@@ -132,7 +132,9 @@ class Choice:
             return None
         uri = self._prefix + name
         if clean_text(uri)[1] or not uri.isprintable():
-            shown = uri.encode("ascii", "backslashreplace").decode()
+            shown = "".join(
+                c if c.isprintable() else c.encode("unicode_escape").decode() for c in uri
+            )
             return LoadFailure(uri=shown, error="this name cannot be stored; rename it")
         if not name.lower().endswith(SUPPORTED):
             last = PurePosixPath(name.rpartition("/")[2])

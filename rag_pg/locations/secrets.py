@@ -16,6 +16,7 @@ _NAMES = re.compile(
     re.I,
 )
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@|[^\s:/@]+:[^\s/@]+@")
+_PASSWORD = re.compile(r"://[^/?#@]*:(?!\d+[/?#])[^@]*@")  # which may hold what ends a host
 _QUERY = re.compile(r"\?[^\s'\"<>)]+")
 _USERS = ("sftp", "ssh", "git+ssh", "smb")  # whose addresses may name a user, without a password
 _REMEDY = "leave it out, and give it by the environment: see docs/guides/sources.md"
@@ -32,11 +33,11 @@ def check_address(location: str) -> None:
     """Raise InvalidInput, without the address, where it holds a credential."""
     try:
         parts = urlsplit(location)
-        user, password = parts.username, parts.password
+        user = parts.username
         secret = named_credential(parts)
     except ValueError as exc:
         raise InvalidInput("the location is not an address that can be read") from exc
-    if password is not None or (user and parts.scheme not in _USERS):
+    if _PASSWORD.search(location) or (user and parts.scheme not in _USERS):
         raise InvalidInput(f"the location holds a user's name or password; {_REMEDY}")
     if secret:
         raise InvalidInput(f"the location's query holds {secret}, a credential; {_REMEDY}")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.implementations.tar import TarFileSystem
 from fsspec.spec import AbstractFileSystem
 
 from rag_pg import InvalidInput, LocationUnavailable, Rag
@@ -208,6 +209,40 @@ def test_members_of_an_archive_are_named_from_its_top(
     assert uris(docs) == [f"{name}/{path}" for path in ("a.md", "d.md", "deep/b.md", "etc/c.md")]
 
 
+@pytest.mark.parametrize("name", ["handbook.zip", "handbook.tar.gz"])
+def test_a_member_of_the_same_length_and_time_is_read_anew(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pack(Path(name), {"b.md": b"Opens at 9.", "a.md": b"A."})
+    assert counts(docs.sync(name)) == (2, 0, 0, 0)
+    pack(Path(name), {"b.md": b"Opens at 8.", "a.md": b"A."})
+    assert counts(docs.sync(name)) == (1, 1, 0, 0)
+    assert docs.get(f"{name}/b.md").content == "Opens at 8."
+
+
+def test_a_tar_file_is_read_once_from_its_beginning_to_its_end(
+    docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    read, cat_file = list[str](), TarFileSystem.cat_file
+
+    def seen(self: Any, path: str, **options: Any) -> Any:
+        read.append(path)
+        return cat_file(self, path, **options)
+
+    monkeypatch.setattr(TarFileSystem, "cat_file", seen)
+    names = [f"{n}.md" for n in (3, 1, 4, 2, 5)]
+    pack(Path("a.tgz"), {name: name.encode() for name in names})
+    assert counts(docs.sync("a.tgz")) == (5, 0, 0, 0) and read == names
+
+
+def test_what_cannot_be_printed_in_a_name_is_told_by_its_code(docs: Collection, store: Any) -> None:
+    store.pipe("/shop/ü\n\x1b.md", b"x")
+    failed = docs.sync("memory://shop").failures
+    assert [one.uri for one in failed] == ["memory://shop/ü\\n\\x1b.md"]
+
+
 def test_names_in_a_zip_file_are_read_as_they_were_written(
     docs: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +283,8 @@ def test_a_folder_reads_what_its_files_say_has_changed(
     ("location", "options", "message"),
     [
         ("s3://key:PASSWORD@bucket/x", {}, "a user's name or password"),
+        ("sftp://user:PASSWORD/x@host/", {}, "a user's name or password"),
+        ("sftp://user:#?PASSWORD@host/", {}, "a user's name or password"),
         ("https://ghp_PASSWORD@host/x", {}, "a user's name or password"),
         ("git+https://user:PASSWORD@host/x", {}, "a user's name or password"),
         ("s3://bucket/x?X-Amz-Signature=PASSWORD", {}, "holds X-Amz-Signature, a credential"),

@@ -27,6 +27,7 @@ def docs(connection: Connection) -> Connection:
         ("https://PASSWORD@host/", "{}"),
         ("git+https://PASSWORD@host/x.git", "{}"),
         ("sftp://user:PASSWORD@host/", "{}"),
+        ("sftp://user:PASSWORD/x@host/", "{}"),
         ("https://host/?access_token=PASSWORD", "{}"),
         ("s3://box/?X-Amz-Signature=PASSWORD", "{}"),
         ("https://host/?a=1&sig=PASSWORD", "{}"),
