@@ -449,7 +449,7 @@ RETURN strpos('/nev/nic/nie/noo/pas/jam/nun/ikk/ald/int/ej./ej,/değ/not/',
         '[.,;:!?)]');
 
 COMMENT ON FUNCTION rag._parts_denial IS
-$$Whether what follows a quotation is a negation with which its clause ends (Das gilt nicht mehr.).$$;
+$$Whether a negation with which its clause ends follows a quotation (Das gilt nicht mehr.).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_whole(
