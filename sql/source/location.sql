@@ -21,7 +21,7 @@ BEGIN
             'of 1500 characters at most';
     END IF;
     -- Never the location itself: an error is shown and logged.
-    IF attach_location.location ~ '://[^/?#@]*:(?!\d+[/?#])[^@]*@'
+    IF attach_location.location ~ '://[^/?#@]*:(?![0-9]+[/?#])[^@]*@'
         OR attach_location.location ~ '^(git[+])?https?://[^/?#]*@'
         OR attach_location.location COLLATE "C" ~* '[?&#;]sig='
         OR attach_location.location COLLATE "C" ~* ('[?&#;][^=&#;]*' || secret || '[^=&#;]*=') THEN
