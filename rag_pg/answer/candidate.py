@@ -34,6 +34,7 @@ class Candidate:
     hit: Hit
     relative_score: float
     page: Page
+    sentences: Sequence[Sentence]
     shown: list[str]
     headings_above: list[str]
     compared: list[str]
@@ -47,10 +48,6 @@ class Candidate:
     words_found: set[str] = field(default_factory=set)
     score: float = 0.0
     is_reranked: bool = False
-
-    @property
-    def sentences(self) -> Sequence[Sentence]:
-        return self.page.sentences
 
     @property
     def evidence(self) -> float:

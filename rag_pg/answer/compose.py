@@ -426,8 +426,8 @@ def _needed(c: Candidate, position: int, kind: QuestionKind) -> list[int]:
     """Return what is to be read with a sentence: the one before, where it begins with what refers
     to that, of a short item the others, but of steps, and beside a row that a question names the
     others that it names."""
-    tables = c.page.tables if c.of_another else []
-    if rows := next((t.rows for t in tables if position in t.rows), None):
+    rows = next((t.rows for t in c.page.tables if position in t.rows), ())
+    if rows and c.of_another:
         return [n for n in rows if n not in {position, *c.of_another}]
 
     def is_next(n: int) -> bool:
@@ -570,9 +570,8 @@ def _on_page(asked: _Asked, c: Candidate, cited: Sequence[int]) -> tuple[Page, l
     begin = c.sentences[c.page.tables[0].rows[0]].start if c.page.goes_on else 0
     content = c.hit.content[begin:].strip()
     offset = around.content.find(content) if around else -1
-    if around is not None and c.page.goes_on and not head_above(around.content[:offset]):
-        offset = -1
-    if around is not None and offset >= 0:
+    has_head = around and (not c.page.goes_on or head_above(around.content[:offset]))
+    if around is not None and offset >= 0 and has_head:
         at = around.chunk_keys.index(c.hit.chunk_id)
         ends = len(around.chunk_keys) - at <= AFTER
         begins = at < BEFORE or around.start_offset == 0
@@ -600,10 +599,8 @@ def _source(hit: Hit) -> tuple[object, str]:
 def _excerpt(c: Candidate, first: int) -> tuple[str, str]:
     """Return a sentence without its code and the next ones, to EXCERPT characters, and their quote;
     of a row of a table its cells with the names of their columns."""
-    shown = _prose(c.shown[first])
-    last = first
-    row = c.page.rows().get(first)
-    shown = row or shown
+    row, last = c.page.rows().get(first), first
+    shown = row or _prose(c.shown[first])
     while row is None and last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
         gap = c.hit.content[c.sentences[last].stop : c.sentences[last + 1].start]
         if "\n\n" in gap or ("\n" in gap and c.sentences[last + 1].kind != "prose"):

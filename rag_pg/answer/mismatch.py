@@ -87,7 +87,8 @@ def _near(best: Candidate) -> str:
     near = range(max(best.best - BESIDE, 0), min(best.best + BESIDE + 1, len(best.shown)))
     heading = best.headings_above[best.best]
     around = [best.shown[at] for at in near if best.headings_above[at] == heading]
-    above = [best.hit.title, best.hit.heading, heading, *_columns(best)]  # "Prices"
+    names = next((t.names for t in best.page.tables if t.first <= best.best < t.last), ())
+    above = [best.hit.title, best.hit.heading, heading, *names]  # "Prices"
     return "\n".join([*around, *(re.sub(r"\d", "", text) for text in above)])
 
 
@@ -189,8 +190,3 @@ def _years(c: Candidate) -> set[str]:
         str(int(y) + 1) for y, end in _SHORT_YEAR.findall(text) if int(end) == int(y[2:]) + 1
     }
     return seasons.union(_YEAR.findall(text))
-
-
-def _columns(best: Candidate) -> Sequence[str]:
-    """The names of the columns of the table in which the best sentence stands."""
-    return next((t.names for t in best.page.tables if t.first <= best.best < t.last), ())

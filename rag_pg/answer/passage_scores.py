@@ -235,6 +235,7 @@ def _candidates(sources: Sequence[Hit], read_around: ReadAround | None) -> list[
                 hit=hit,
                 relative_score=relative,
                 page=page,
+                sentences=page.sentences,
                 shown=shown,
                 headings_above=above,
                 compared=_compared(hit, page, shown, above),

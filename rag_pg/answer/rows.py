@@ -181,17 +181,10 @@ def _grouped(table: Table) -> Table:
     told = [_only(row) for row in table.cells]
     if len(table.names) < 3 or not told[0] or told[-1] or any(map(all, pairwise(told))):
         return table
-    group, kept = "", []
-    for at, row, own in zip(table.rows, table.cells, told, strict=True):
-        group = own or group
-        if not own:
-            kept.append((at, [*row, group]))
-    return replace(
-        table,
-        names=[*table.names, ""],
-        rows=[at for at, _ in kept],
-        cells=[row for _, row in kept],
-    )
+    kept = [n for n, own in enumerate(told) if not own]
+    cells = [[*table.cells[n], next(filter(None, told[n::-1]))] for n in kept]
+    rows = [table.rows[n] for n in kept]
+    return replace(table, names=[*table.names, ""], rows=rows, cells=cells)
 
 
 def _only(row: Sequence[str]) -> str:
