@@ -25,6 +25,7 @@ _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b"))
 _FOREIGN_IN_WORD = re.compile(
     r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u201d-\u203a\u20ac]+[^\W\d_]"
 )
+_WORD = re.compile(r"[^\W\d_]+")
 _OF_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")  # hardly ever two characters of another encoding
 _LARGER = {  # what is called so is often the larger one, as browsers take it
     "ascii": "cp1252",
@@ -110,6 +111,8 @@ def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | No
             return western, "it is not UTF-8 and was read as windows-1252"
     if sum(byte > 127 for byte in data) < _ENOUGH:
         return None
+    if _is_written(koi8 := data.decode("koi8_u")):  # else often read as Japanese or Hebrew
+        return koi8, "it is not UTF-8 and was read as koi8_u"
     with extra("files", "is not UTF-8, and finding its encoding needs", UnsupportedFile):
         from charset_normalizer import from_bytes  # takes long to import
 
@@ -117,6 +120,18 @@ def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | No
     if best is None:
         return None
     return str(best).removeprefix("\ufeff"), f"it is not UTF-8 and was read as {best.encoding}"
+
+
+def _is_written(text: str) -> bool:
+    """Whether a text is as people write: of letters, no word of two alphabets, capitals at the
+    beginning or everywhere, and rarer. Cyrillic of one encoding read as another is not so."""
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    return (
+        all(one.isascii() or one.isalpha() for one in text)
+        and not any(re.search("[A-Za-z]", word) for word in words)
+        and all(word.islower() or word.isupper() or word.istitle() for word in words)
+        and sum(map(str.islower, text)) > sum(map(str.isupper, text))
+    )
 
 
 def _mostly_ascii(data: bytes) -> bool:

@@ -24,7 +24,7 @@ _DROPPED = (
     "textarea, dialog:not([open]), [popover], [hidden], [aria-hidden=true], [role=navigation], "
     "[role=contentinfo], a.headerlink, #footer, .footer, #breadcrumbs, .breadcrumbs, .breadcrumb, "
     ".navheader, .navfooter, .topNav, .subNav, .bottomNav, table.nav, .mw-editsection, td.linenos, "
-    "td.gutter"
+    "td.gutter, ruby rt, ruby rp"
 )
 _XML_DECLARATION = re.compile(r"<\?xml[^>]*>", re.IGNORECASE)
 _LINKS = ("http://", "https://", "mailto:")

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import dropwhile
 from typing import Any
 
 from rag_pg.errors import InvalidInput
@@ -37,8 +38,22 @@ def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
         with suppress(csv.Error):
             dialect = csv.Sniffer().sniff(line, ",;\t|")
             dialect.doublequote = True
-            return dialect
+            return _Column if dialect.delimiter == "," and _is_prose(text) else dialect
     return csv.excel  # one column
+
+
+class _Column(csv.excel):
+    """One column, whose cells may have commas."""
+
+    delimiter = "\x1f"
+
+
+def _is_prose(text: str) -> bool:
+    """Whether commas are those of sentences: a blank follows each, and below lines without one,
+    as a title, they are not as many in each line."""
+    lines = text[:_SNIFFED].split("\n")[: None if len(text) <= _SNIFFED else -1]
+    sizes = {len(row) for row in dropwhile(lambda row: len(row) < 2, csv.reader(lines)) if row}
+    return len(sizes) > 1 and not re.search(r",\S", text[:_SNIFFED])
 
 
 def json_documents(

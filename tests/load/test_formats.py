@@ -447,6 +447,12 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
         ("a.csv", "sep=;\nname;fee\nAnn;1,5\n", "- name: Ann; fee: 1,5"),
         ("a.csv", "Fees\n\nkind;2023\nBoat;1\n", "Fees\n\n- kind: Boat; 2023: 1"),
         ("a.csv", "name\nAnn,5\nBob,6\n", "- name: Ann; 5\n- name: Bob; 6"),
+        (
+            "a.csv",
+            "note\nIt leaks, we hear.\nRed, wet, old\n",
+            "- note: It leaks, we hear.\n- note: Red, wet, old",
+        ),
+        ("a.csv", "Fees\nkind, 2023\nBoat, 1\n", "Fees\n\n- kind: Boat; 2023: 1"),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
 )

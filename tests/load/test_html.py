@@ -87,6 +87,11 @@ def test_what_stands_on_lines_of_its_own_is_not_joined_with_the_words_beside_it(
     assert shown.startswith("A\n\nB\n\nC\n\n") and "| D E F | x |" in shown
 
 
+def test_a_word_is_not_parted_by_how_it_is_read() -> None:
+    page = "<p><ruby>東<rt>とう</rt>京<rp>(<rt>きょう<rp>)</ruby>へ。 <rt>Alone.</rt></p>"
+    assert html_to_markdown(page)[1] == "東京へ。 Alone."
+
+
 def test_a_line_break_breaks() -> None:
     assert html_to_markdown("<p>One\nstreet<br>Two\ntown</p>")[1] == "One street  \nTwo town"
 
