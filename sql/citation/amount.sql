@@ -96,6 +96,8 @@ BEGIN
         || E'|(?:^|[^0-9])[0-9]{1,3}(?: out)?'
         '(?: ?\x03 ?(?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) '
         '| (?:(?:out )?of|by|von|aus|mal|sur|из|\u00B7) ?\x03 ?)[0-9]')
+    OR ' in ' IN (_last, _next) AND form LIKE '%1%in %' AND form ~  -- no year
+        E'(?:^|[^0-9.,])1(?: ?\x03 ?in | in ?\x03 ?)(?!(?:19|20)[0-9]{2}(?![0-9]))[0-9]'
     OR (strpos(_signs, _last) > 0 OR strpos(_signs, _next) > 0
         OR strpos(form, E'(\x03') + strpos(form, E'\x03(') > 0
         OR translate(form, E'§°\u110B', '') <> form) AND form ~ (

@@ -109,7 +109,7 @@ RETURN strpos(' BUN(),', right(split_part(shape, E'\x03', 1), 1)) = 0
     OR (strpos('0N%^$+~/()-*:,.', right(rtrim(split_part(shape, E'\x03', 1)), 1)) > 0
         OR strpos('0N%^$+~/()-*:,.', left(ltrim(split_part(shape, E'\x03', 2)), 1)) > 0)
     AND shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]'
-        '|0\x03,[+$-]*0'
+        '|0\x03,(?:-|[+$]*0)|[$][(]\x03'
         '|(^|[ 0])\\^[^^0N]*[0N][^^]*\\^ *\x03 *[0N]|0 ?%\x03 ?0+[''%B]|0 *\x03 *:*[%$+^/~]'
         '|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
         '|\\( ?\x03[$0., -]*0[$0., -]*\\)|[-+~*/$]\\^? *\x03[$ (]*[.,]?0'
@@ -227,7 +227,7 @@ RETURN (rag._is_operator(split_part(ltrim(split_part(edge, E'\x03', 2), ' ])}'),
         '(?: \x03 |(?<=\x03 .{1,2}) )[^ \n\x03]'
         '|[A-Za-z0-9](?:_[A-Za-z0-9]+|[.][a-z][a-z_]+|[(][)]) (?:\x03 [+/=]|[+/=] \x03) [^ \n]'
         '|[^ \n] (?:\x03 [+/=]|[+/=] \x03) [A-Za-z]+(?:_[A-Za-z0-9]|[.][a-z]{2}|[(][)])'
-        '|[^ \n] (?:\x03 =|= \x03) [^ \n]+ [-+*/] [^ \n]'
+        '|[^ \n] \x03 [+] [0-9]|[^ \n] (?:\x03 =|= \x03) [^ \n]+ [-+*/] [^ \n]'
         '|[^ \n] = [^ \n]+ (?:\x03 [-+/]|[-+/] \x03) [^ \n]'));
 
 COMMENT ON FUNCTION rag._parts_equation IS
@@ -416,12 +416,14 @@ BEGIN
     _is_stop := rag._is_stop_word(rag._lower(_word));
     _before := right(rtrim(left(_before, -length(_word))), 1);
     -- no first word of a sentence
-    _is_name := left(_word, 1) <> rag._lower(left(_word, 1))
-        AND (strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> rag._lower(_before));
+    _is_name := _word <> rag._lower(_word)
+        AND (left(_word, 1) = rag._lower(left(_word, 1))  -- iPhone
+            OR strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> rag._lower(_before));
     RETURN CASE
         WHEN _is_number THEN
             -- no year
-            NOT _is_stop AND (length(_which) <> 4 OR strpos('12', left(_which, 1)) = 0)
+            NOT _is_stop AND (length(_which) <> 4 OR strpos('12', left(_which, 1)) = 0
+                OR strpos(_which, '.') > 0)
             AND (_is_name AND _behind = rag._lower(_behind) OR _mark <> '' OR _behind = ''
                 OR rag._is_stop_word(rag._lower(_behind)))
         WHEN _which IN ('A', 'I') AND _mark = '' AND _behind <> '' THEN
@@ -482,9 +484,11 @@ BEGIN
     -- a statement each: what is not executed is not prepared
     IF rag._parts_numeral(right(_slice, 24), left(_after, 24), true)
         OR rag._parts_numeral(rtrim(right(_before, 24), E' \n'),  -- two hundred, before its blank
-            substring(_before FROM E'[ \n]*$') || left(_slice, 24), false)
+            substr(_before, length(rtrim(_before, E' \n')) + 1) || left(_slice, 24), false)
         AND _before COLLATE "C" !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
-        OR rag._parts_denial(_after) THEN
+        OR rag._parts_denial(_after)
+        OR left(_after, 1) = '.' AND ascii(right(_slice, 1)) BETWEEN 65 AND 90  -- E. coli
+            AND right(_slice, 2) ~ E'(?:^|\\W)[A-Z]$' AND _after ~ E'^[.][ \n]+[a-z]' THEN
         RETURN false;
     ELSIF form IS NULL AND _begins AND _ends THEN
         RETURN true;
@@ -499,7 +503,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT _ends THEN
-        IF left(_after, 2) = '()'
+        IF left(_after, 2) IN ('()', '!(')
             OR rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
             OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24))
             OR rag._parts_name(right(_slice, 24), left(_after, 32)) THEN

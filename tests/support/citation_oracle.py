@@ -27,7 +27,7 @@ WORDS = (r"\d (?:[kcm]?m|[mk]?g|[hlst]|rs)\b", r"\d,\d", r"\d(?:'| ?\")", r"(?<!
          r"(?<!\d)(?:\d{1,3} (?:to|à|a|o|or|of|by|·|:)|\d+ ?[xˣⅹ]) ?\d", r"[a-z\d]\(\d",
          r"\w\(\)", r"(?<= )-[b-df-hj-np-tv-xz]{1,2}(?![\w'-])",
          rf"(?!{UNSPACED})\w[)\]}}]+\d", r"\d ?[%°] ?\d+ ?['\"%]",
-         r"\S (?:[:=!<>]=|[*×÷≠≤≥]) \S")
+         r"\S (?:[:=!<>]=|[*×÷≠≤≥]|\+(?= \d)) \S")
 STOPS = "of|and|in|the|for|by|on|at|was|is|with|from|no"
 NAME = re.compile(  # before what tells which: Appendix B, page 5 of it
     rf"(?<!\w)(?!(?:{STOPS})\b)(?:\p{{Lu}}\p{{Ll}}|[A-Za-zÀ-ÖØ-öø-ɏΈ-ҁ]{{3,}}+)\s"
