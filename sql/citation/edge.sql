@@ -418,7 +418,8 @@ BEGIN
     -- no first word of a sentence
     _is_name := _word <> rag._lower(_word)
         AND (left(_word, 1) = rag._lower(left(_word, 1))  -- iPhone
-            OR strpos(',;', _before) > 0 AND _before <> '' OR upper(_before) <> rag._lower(_before));
+            OR strpos(',;', _before) > 0 AND _before <> ''
+            OR upper(_before) <> rag._lower(_before));
     RETURN CASE
         WHEN _is_number THEN
             -- no year
