@@ -87,8 +87,9 @@ def _near(best: Candidate) -> str:
     near = range(max(best.best - BESIDE, 0), min(best.best + BESIDE + 1, len(best.shown)))
     heading = best.headings_above[best.best]
     around = [best.shown[at] for at in near if best.headings_above[at] == heading]
-    names = next((t.names for t in best.page.tables if t.first <= best.best < t.last), ())
-    above = [best.hit.title, best.hit.heading, heading, *names]  # "Prices"
+    tables = [t for t in best.page.tables if t.first <= best.best < t.last]
+    told = [text for t in tables for text in (*t.names, best.shown[max(t.first - 1, 0)])]
+    above = [best.hit.title, best.hit.heading, heading, *told]  # "Prices", "Prices in euros."
     return "\n".join([*around, *(re.sub(r"\d", "", text) for text in above)])
 
 

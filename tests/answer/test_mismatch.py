@@ -47,6 +47,11 @@ def test_a_question_about_a_row_alone_is_answered_by_it() -> None:
         ("What is the price of the Heron?",
          "| Engine | Seats |\n|---|---|\n| Heron | 12 |\n| Plover | 9 |",
          "| Engine | Price |\n|---|---|\n| Heron | 12 |\n| Plover | 9 |"),
+        ("What does the Heron cost in winter?",
+         "Seats of engines.\n\n| Engine | Summer | Winter |\n|---|---|---|\n"
+         "| Rook | 9 | 7 |\n| Plover | 8 | 6 |\n| Heron | 12 | 8 |",
+         "Euros for engines.\n\n| Engine | Summer | Winter |\n|---|---|---|\n"
+         "| Rook | 9 | 7 |\n| Plover | 8 | 6 |\n| Heron | 12 | 8 |"),
     ],
 )  # fmt: skip
 def test_what_is_asked_by_its_kind_is_in_the_answer(question: str, without: str, told: str) -> None:
