@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import date, datetime, time
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
@@ -19,8 +19,8 @@ _DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?(?:[ T].*)?|\d\d?([./-])\d\d?\1(?:\d\
 def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     """Return the rows of a sheet as a list: each says its columns' names, from the first row that
     has any, so that a row can be understood without the others; where that is one of data, rows
-    are without names. Rows of one text above a row of several are what the sheet is called: lines
-    above the list."""
+    are without names. Below an empty row another table may begin. Rows of one text above a row of
+    several are what the sheet is called: lines above the list."""
     every = ([_cell(value) for value in row] for row in rows)
     filled: Iterator[list[str]] = filter(any, every)
     above: list[list[str]] = []
@@ -29,7 +29,7 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
         above.append(cells)
         if sum(map(bool, cells)) > 1:
             below = next(filled, [])
-            filled = chain([below] if below else (), filled)
+            filled = chain([below], every)
             if not is_data(cells, below):
                 names = cells
             elif len(above) == 1:
@@ -39,7 +39,10 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
         names, *rest = above or [[]]
         filled, above = chain(rest, filled), []
     items, length = [], 0
-    for cells in filled:
+    for cells, is_head in _with_heads(filled):
+        if is_head:
+            names = cells
+            continue
         named = zip([*names, *[""] * len(cells)], cells, strict=False)
         items.append("- " + "; ".join(f"{n}: {c}" if n else c for n, c in named if c))
         length += len(items[-1])
@@ -52,6 +55,19 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
         items = ["- " + "; ".join(filter(None, names))]
     titles = [next(filter(None, cells)) for cells in above[:-1]]
     return "\n\n".join(filter(None, ("\n".join(titles), "\n".join(items))))
+
+
+def _with_heads(rows: Iterable[list[str]]) -> Iterator[tuple[list[str], bool]]:
+    """Yield the rows that are not empty, and whether another table begins there: with words alone
+    below an empty row, above figures, where the table before has figures, too."""
+    last, is_apart = list[str](), False
+    for cells, below in pairwise(chain(rows, [[]])):
+        if any(cells):
+            words = is_apart and not any(map(_kind, cells)) and any(map(_kind, last))
+            yield cells, words and any(a and _kind(b) for a, b in zip(cells, below, strict=False))
+        is_apart |= not any(cells)
+        if sum(map(bool, cells)) > 1:
+            last, is_apart = cells, False
 
 
 class Span(NamedTuple):

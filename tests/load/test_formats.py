@@ -453,6 +453,8 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
             "- note: It leaks, we hear.\n- note: Red, wet, old",
         ),
         ("a.csv", "Fees\nkind, 2023\nBoat, 1\n", "Fees\n\n- kind: Boat; 2023: 1"),
+        ("a.csv", "a,b\nx,1\n\nc,d\ny,2\n\ne,3\n", "- a: x; b: 1\n- c: y; d: 2\n- c: e; d: 3"),
+        ("a.csv", "a,b\nx,z\n\nc,d\ny,2\n", "- a: x; b: z\n- a: c; b: d\n- a: y; b: 2"),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
 )
