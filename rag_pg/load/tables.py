@@ -96,6 +96,7 @@ def merged(
     end = None  # the last row of the head
     for number, row in enumerate(rows, 1):
         if not row:
+            yield row
             continue
         cells = [*row, *[None] * (max(down, default=-1) + 1 - len(row))]
         for span in begin.get(number, ()):
