@@ -354,8 +354,8 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
 
 
 def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
-    """Where headings or rows name an identifier that is asked for (4.2.0), rows with another one are
-    of another thing, as are sentences below one but those that name it; of when, it alone tells."""
+    """Where headings or rows name an identifier that is asked for (4.2.0), rows with another are of
+    another thing, as are sentences below one but those that name it; of when, it alone tells."""
     asked, is_when = Identifiers.of(question), asks_when(question)
     above = [
         [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
