@@ -90,7 +90,7 @@ class Guard:
                     _check_head(scope)
                     if self._options.keys and scope["path"] not in self._open_paths:
                         told = Headers(scope=scope).getlist("authorization")
-                        state["key"] = await find_key(self._service.rag, told)
+                        state["key"] = await find_key(self._service.rag, told, state)
                     await self._app(scope, self._counted(scope, receive), seen)
                 except (HTTPException, RagError) as exc:
                     if status:
@@ -114,7 +114,7 @@ class Guard:
             line = {
                 "at": time.time(),
                 "request_id": request_id,
-                "key": state["key"].name if "key" in state else None,
+                "key": state.get("key_name"),
                 "method": method,
                 "path": path,
                 "status": status,

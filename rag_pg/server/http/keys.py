@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.exceptions import HTTPException
 
@@ -31,11 +32,12 @@ class Key:
             raise HTTPException(403, told)
 
 
-async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
+async def find_key(rag: AsyncRag, headers: Sequence[str], state: dict[str, Any]) -> Key:
     """Return the key that a request brings as Authorization: Bearer KEY, and count the request.
 
     Args:
-        headers: the values of Authorization.
+        headers: the values of Authorization. state: of the request, where the name of a key that
+            there is stands as key_name, though it may be refused.
     Raises: HTTPException, with the same words for every key that is none, and for one that was
         revoked, has expired or lost its role with those, as who brings it has its secret; with 429
         beyond a limit.
@@ -47,6 +49,7 @@ async def find_key(rag: AsyncRag, headers: Sequence[str]) -> Key:
         found = await rag.run(lambda: rag.sync.database.use_service_key(digest))
     if found is None:
         raise HTTPException(401, "send a key that this service knows: Authorization: Bearer KEY")
+    state["key_name"] = found.key_name
     if found.refused in ("revoked", "expired", "without its role"):
         raise HTTPException(401, f"this key is {found.refused}")
     if found.refused is not None:
