@@ -133,8 +133,8 @@ DECLARE
         ' milliards tausend millionen milliarde milliarden r: deux trois quatre cinq dix dos'
         ' tres cien zwei drei vier f\u00FCnf sechs sieben acht neun zehn anderthalb'
         ' eineinhalb zweieinhalb dreieinhalb s: cuatro cinco seis siete ocho nueve onze x:'
-        ' zero diez u: un une uno una e: ein eine a: a an j: and et y und n: minus moins'
-        ' menos z: treinta cuarenta cincuenta sesenta setenta ochenta noventa vingt trente'
+        ' zero diez u: un une uno una e: ein eine a: a an j: and et y und w: in n: minus'
+        ' moins menos z: treinta cuarenta cincuenta sesenta setenta ochenta noventa vingt trente'
         ' quarante cinquante soixante k: half f: halves third thirds quarter quarters fourths'
         ' fifths sixths sevenths eighths ninths tenths hundredths thousandths demi demie'
         ' tiers quart quarts cinqui\u00E8me cinqui\u00E8mes tercio tercios cuarto cuartos'
@@ -153,8 +153,8 @@ $$;
 
 COMMENT ON FUNCTION rag._numeral_class IS
 $$The class of a word, in small letters, in numbers in words: o, d, t, h, H, r, s, x, z numbers, m
-magnitudes, f fractions, k half, u, e, a articles, j and, n minus, l, p, q units; 0 for one that
-ends with a figure, a full stop for any other.$$;
+magnitudes, f fractions, k half, u, e, a articles, j and, w in, n minus, l, p, q units; 0 for one
+that ends with a figure, a full stop for any other.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_numeral(before text, after text, is_end boolean)
@@ -185,13 +185,15 @@ BEGIN
         _shape := _shape || rag._numeral_class(split_part(
             translate(_next, E'.,;:!?)"*_/\u2013\u2014\u2019\u201D\u2026', rpad('', 15)), ' ', 1));
     END LOOP;
-    RETURN translate(split_part(_shape, '|', 2), '.0aejln', '') <> '' AND _shape ~ (
+    RETURN translate(split_part(_shape, '|', 2), '.0aejlnw', '') <> '' AND _shape ~ (
         -- two thirds, 2 and a half
         '[0odhrsue](?:[|]j?[auo]?|j[|][auo]|j[auo][|])[fk]'
         -- twenty five, vingt et un
         '|t[|]o|z(?:[|]j|j[|])[usr]'
         -- two hundred, half a million, hundred and five
         '|(?:[odthrH][|]|k[|]a|ka[|])[hHm]|h(?:[|]j?|j[|])[odt]'
+        -- one in ten
+        '|[od](?:[|]w|w[|])[odth]'
         -- two hours fifteen minutes, minus five
         '|[0aodtrseu][lp][|]j?[^|][pq]|n[|][odtrsx]');
 END

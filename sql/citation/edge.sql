@@ -129,6 +129,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN form LIKE E'% _\x03. _.%'  -- z. B.
     OR form LIKE E'% _. \x03_.%'
     OR form LIKE E'% _.\x03 _.%'
+    OR strpos(form, '&') > 0  -- Procter & Gamble
+        AND (form LIKE E'%_\x03 & _%' OR form LIKE E'%_ &\x03 _%'
+            OR form LIKE E'%_ \x03& _%' OR form LIKE E'%_ & \x03_%')
     OR (strpos(form, '''t') > 0 OR octet_length(form) > length(form))
     -- ca n''t; an ordinal of Chinese
     AND form ~ (E'\x03 n?''t(?:[^a-z]|$)|第 ?\x03'
@@ -146,8 +149,8 @@ RETURN form LIKE E'% _\x03. _.%'  -- z. B.
 
 COMMENT ON FUNCTION rag._parts_words IS
 $$Whether the character 3 parts in a form what words make one: a short form (ca n't), an
-abbreviation of letters (z. B.), an ordinal, a decimal, a fraction or a sign of Chinese and
-Japanese, a negation and what it negates.$$;
+abbreviation of letters (z. B.), names that & joins, an ordinal, a decimal, a fraction or a sign of
+Chinese and Japanese, a negation and what it negates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._operator()
