@@ -604,7 +604,7 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("The price is fixed at 5,- Euro for all.", "The price is fixed at 5,- Euro"),
         ("The loan bears Euribor + 2 % in all.", "The loan bears Euribor + 2 %"),
         ("It was made by Procter & Gamble in 1950.", "It was made by Procter & Gamble"),
-        ("The questions (Q&A) stand on a page. R & D has it.", "The questions (Q&A) stand on a page."),
+        ("The questions (Q&A) stand here. R & D has it.", "The questions (Q&A) stand here."),
         ("They took the new one in June of that year.", "They took the new one"),
         ("They like bread and butter + good food.", "They like bread and butter"),
         ("They went there, never again in a car.", "They went there"),
