@@ -9,6 +9,7 @@ from itertools import pairwise
 from rag_pg.text import is_function_word
 
 MOST = 20  # identifiers of a question that are looked for
+_SIGN = re.compile(r"([§#№]+)\s*(?=\d)")  # before a number
 MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 
 
@@ -25,39 +26,40 @@ def is_part_number(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Identifiers:
-    """The identifiers with digits of a question (BW-300, version 4.2.0, error 809).
+    """The identifiers with digits of a question (BW-300, version 4.2.0, error 809, § 5).
 
-    forms: the name of each, and a pattern for all identifiers of its form."""
+    forms: the name of each, a pattern for it, and one for all identifiers of its form."""
 
-    forms: list[tuple[str, re.Pattern[str]]]
+    forms: list[tuple[str, re.Pattern[str], re.Pattern[str]]]
 
     @classmethod
     def of(cls, question: str) -> Identifiers:
-        """Find the first MOST of a question; a number alone is one with the word before it."""
+        """Find the first MOST of a question; a number alone is one with the word or the sign before
+        it."""
         forms = []
-        tokens = [token.strip(MARKS) for token in question.split()]
-        for before, token in pairwise(["", *tokens]):
-            is_number = token.isdigit()
+        for before, token in pairwise(["", *_SIGN.sub(r"\1 ", question).split()]):
+            token, word = token.strip(MARKS), before.strip(MARKS)
+            is_word = word.isalpha() and (before[-1] == "." or not is_function_word(word.lower()))
             if not any(char.isdigit() for char in token) or (
-                is_number and (not before.isalpha() or is_function_word(before.lower()))
+                token.isdigit() and not (is_word or _SIGN.match(f"{word}0"))
             ):
                 continue
-            name = f"{before} {token}" if is_number else token
-            form = re.sub(r"\d+", r"\\d+", re.escape(name)).replace(r"\ ", r"\s+")
-            pattern = rf"(?<![\w.,-]){form}(?![\w-]|[.,]\d)"
-            forms.append((name, re.compile(pattern, re.IGNORECASE)))
+            name = f"{word} {token}" if token.isdigit() else token
+            gap = r"[.:]*\s+" if is_word else r"\s*"
+            own = re.escape(name).replace(r"\ ", gap)
+            forms.append((name, _pattern(own), _pattern(re.sub(r"\d+", r"\\d+", own))))
             if len(forms) == MOST:
                 break
         return cls(forms)
 
     def stand_in(self, text: str) -> bool:
         """Whether a text has one of them."""
-        return any(
-            " ".join(found.split()).casefold() == name.casefold()
-            for name, form in self.forms
-            for found in form.findall(text)
-        )
+        return any(own.search(text) for _, own, _ in self.forms)
 
     def differ_in(self, text: str) -> bool:
         """Whether a text has an identifier of the form of one of them, and none of them."""
-        return not self.stand_in(text) and any(form.search(text) for _, form in self.forms)
+        return not self.stand_in(text) and any(form.search(text) for _, _, form in self.forms)
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.,-]){form}(?![\w-]|[.,]\d)", re.IGNORECASE)

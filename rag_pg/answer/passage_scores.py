@@ -42,6 +42,7 @@ from rag_pg.protocols import Embedder
 from rag_pg.search import Scorer
 from rag_pg.text import (
     LONGEST,
+    UNDERLINE,
     Sentence,
     content_words,
     head_above,
@@ -53,7 +54,7 @@ from rag_pg.text import (
 from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
-HEAD = 200  # chunks before one, among which the head of its table is looked for
+HEAD = 1000  # chunks before one, among which the head of its table is looked for
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
 NEAR_SENTENCES = 4  # of each of these, whose words may stand for another, to so many words
@@ -61,6 +62,7 @@ NEAR_WORDS = 100
 SYNONYM = 0.45  # of a word and one of the same meaning: elevator, lift
 WORDS = 0.25  # x the share of the question's words that a sentence has, and has with headings above
 LABEL = 40  # characters of a line without a full stop
+OPENING = 4  # words of an item, among which its name is
 UNREAD = -9.0
 _SPREAD = re.compile(r"\S(?: {3,}|\t)\s*\S")
 _TERM = re.compile(r"(?:\S+ ){0,3}?\S+:(?= )")  # that opens an item of a list
@@ -152,7 +154,7 @@ def examine(
     if not sources or not question.strip():
         return None
     kind = question_kind(question)
-    candidates = _candidates(sources, read_around)
+    candidates = _candidates(sources, read_around, Identifiers.of(question))
     found = _weigh_words(question, candidates, match_terms)
     meaning = _weigh_meaning(question, candidates, embedder, spread, found)
     margins, note = _rerank(question, candidates, scorer) if scorer else (None, "")
@@ -189,7 +191,8 @@ def examine(
             if not _is_bounded(word, question, ranked[0])
             and (word in names or near(word, _best_words(ranked)) < SYNONYM)
         ],
-        mismatch=find_mismatch(found.question, ranked[0], ranked[1:], near),
+        mismatch=_other_row(question, ranked)
+        or find_mismatch(found.question, ranked[0], ranked[1:], near),
         similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,
@@ -220,11 +223,14 @@ def _best_words(ranked: Sequence[Candidate]) -> list[str]:
     return list({word: None for text in best for word in words(text)})[:NEAR_WORDS]
 
 
-def _candidates(sources: Sequence[Hit], read_around: ReadAround | None) -> list[Candidate]:
+def _candidates(
+    sources: Sequence[Hit], read_around: ReadAround | None, named: Identifiers
+) -> list[Candidate]:
     most = max((hit.score for hit in sources), default=0.0)
     found = []
     for rank, hit in enumerate(sources):
-        head = _head_before(hit, read_around) if read_around else ""
+        is_named = named.stand_in(hit.content)
+        head = _head_before(hit, read_around, is_named) if read_around else ""
         hit = replace(hit, content=head + hit.content) if head else hit
         page = replace(Page.plain(hit.content, _split(hit)), goes_on=bool(head))
         relative = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
@@ -244,12 +250,25 @@ def _candidates(sources: Sequence[Hit], read_around: ReadAround | None) -> list[
     return found
 
 
-def _head_before(hit: Hit, read_around: ReadAround) -> str:
-    """The head of the table in whose rows a hit begins, where it stands in a chunk before."""
+def _head_before(hit: Hit, read_around: ReadAround, is_named: bool) -> str:
+    """The head of the table in whose rows a hit begins, where it stands in a chunk before; however
+    far before, where a question names an identifier that the hit has."""
     content = hit.content.strip()
     around = read_around(hit.chunk_id, HEAD) if content.startswith("|") else None
     before, own, _ = around.content.partition(content) if around else ("", "", "")
-    return head_above(before) if own else ""
+    head = head_above(before) if own else ""
+    while is_named and around and not head and _are_rows(before):
+        first = around.chunk_keys[0]
+        around = read_around(first, HEAD)
+        before = around.content if around and around.chunk_keys[0] != first else ""
+        head = head_above(before)
+    return head
+
+
+def _are_rows(text: str) -> bool:
+    """Whether each line of a text but the first, which may have been cut, is a row of Markdown."""
+    lines = text.splitlines()[1:]
+    return bool(lines) and all(line.lstrip()[:1] in ("|", "") for line in lines)
 
 
 def _compared(hit: Hit, page: Page, shown: Sequence[str], above: Sequence[str]) -> list[str]:
@@ -303,7 +322,7 @@ def _weigh_words(
     texts: list[str] = []
     named_in = Identifiers.of(question).stand_in
     for c in candidates:
-        told = {n: row for n, row in c.page.rows().items() if named_in(c.shown[n])}
+        told = {n: row for n, row in c.page.rows().items() if named_in(row)}
         answering = [t if _asks(t) else told.get(n, c.shown[n]) for n, t in enumerate(c.compared)]
         texts += [": ".join(heading_path(c.hit)), *answering, *c.headings_above]
     found = find_words(question, texts, match_terms)
@@ -368,11 +387,43 @@ def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
                 for n, heading in enumerate(headings)
                 if asked.differ_in(heading) and (is_when or not asked.stand_in(c.shown[n]))
             }
-    tables = [(c, table) for c in candidates for table in c.page.tables]
-    if any(asked.stand_in(c.shown[n]) for c, table in tables for n in table.rows):
-        for c, table in tables:
-            others = {n for n in table.rows if asked.differ_in(c.shown[n])}
-            c.of_another |= others if others < {*table.rows} else {table.first, *others}
+    told = [_rows_and_items(c) for c in candidates]
+    if any(asked.stand_in(text) for texts in told for text in texts.values()):
+        for c, texts in zip(candidates, told, strict=True):
+            others = {n for n, text in texts.items() if asked.differ_in(text)}
+            heads = {table.first for table in c.page.tables if others.issuperset(table.rows)}
+            c.of_another |= others | heads
+
+
+def _rows_and_items(c: Candidate) -> dict[int, str]:
+    """What each row says, also where its table has no head, with the name of its first column
+    before its first cell as well (Room no.: 12), and what each item begins with."""
+    found = {
+        at: text if sentence.kind == "row" else " ".join(text.split()[:OPENING])
+        for at, (sentence, text) in enumerate(zip(c.sentences, c.shown, strict=True))
+        if sentence.kind in ("row", "item")
+    }
+    for table in c.page.tables:
+        for n, at in enumerate(table.rows):
+            names = [f"{word}: {table.cells[n][0]}" for word in words(table.names[0])]
+            found[at] = "; ".join([table.row(n), *names])
+        if table.is_headed:
+            found.pop(table.first, "")
+    return found
+
+
+def _other_row(question: str, ranked: Sequence[Candidate]) -> str:
+    """How the row or item that is nearest to a question has another identifier than it asks for,
+    which no passage has; "": it is not so."""
+    asked, best = Identifiers.of(question), ranked[0]
+    texts = (text for c in ranked for text in (*heading_path(c.hit), *c.compared))
+    if (
+        not asked.differ_in(_rows_and_items(best).get(best.best, ""))
+        or any(map(asked.stand_in, texts))
+        or any(rows_out_of_range(question, table) for table in best.page.tables)
+    ):
+        return ""
+    return f"what is nearest is not of {', '.join(name for name, *_ in asked.forms)}"
 
 
 def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]) -> list[Asked]:
@@ -438,6 +489,7 @@ def _weigh_meaning(
         scores = c.similarities + WORDS * c.word_shares_with_headings - fragments
         c.scores = np.where(np.isnan(scores), UNREAD, scores + WORDS * c.word_shares_beyond)
         c.score = c.relative_score + float(np.nanmax(scores + WORDS * c.word_shares))
+        c.score -= len(c.of_another) == len(c.shown)  # nothing in it is of what is asked for
     return meaning
 
 
@@ -541,6 +593,9 @@ def _is_fragment(c: Candidate, position: int) -> bool:
     """Whether a sentence answers nothing: it asks, is a label or without a word, introduces what
     does not follow, or is a row of another than is asked for."""
     shown = c.shown[position]
+    is_ruled = UNDERLINE.match(c.hit.content, c.sentences[position].stop) is not None
+    if c.sentences[position].kind == "row" and is_ruled and not c.page.tables:
+        return True  # the head of rows that stand elsewhere
     if shown.endswith(OPEN):
         return all(s.kind not in ("item", "row") for s in c.sentences[position + 1 : position + 2])
     is_prose = c.sentences[position].kind == "prose"

@@ -222,10 +222,11 @@ def test_a_document_of_another_type_is_no_further_source() -> None:
         ("BW-300", {"BW-300"}), ("Is version 4.2.0 out?", {"4.2.0"}),
         ("What does error 809 mean?", {"error 809"}), ("Was it sold in 2024?", set()),
         ("Is A4 paper allowed?", {"A4"}), ("Who opens room 12?", {"room 12"}),
+        ("What says §5?", {"§ 5"}), ("Wer wohnt in Nr. 12?", {"Nr 12"}), ("No. 7?", {"No 7"}),
     ],
 )  # fmt: skip
 def test_codes_of_a_question(question: str, found: set[str]) -> None:
-    assert {name for name, _ in Identifiers.of(question).forms} == found
+    assert {name for name, *_ in Identifiers.of(question).forms} == found
 
 
 @pytest.mark.parametrize(
@@ -235,6 +236,8 @@ def test_codes_of_a_question(question: str, found: set[str]) -> None:
         ("BW-300?", "the BW-3000-X", False), ("4.2.0?", "4.1.3 – May", True),
         ("4.2.0?", "on 4.2", False), ("error 809?", "Error\n691: no", True),
         ("error 809?", "809 is new", False), ("pump?", "BW-500", False),
+        ("pump 70?", "Pump 700", True), ("pump 70?", "Pump: 70", False), ("Nr 7?", "Nr. 77", True),
+        ("§ 5?", "§15", True), ("§ 5?", "§5", False),
     ],
 )  # fmt: skip
 def test_another_code_of_the_form_that_is_asked_for(

@@ -21,7 +21,7 @@ from rag_pg.answer.passage import Page, thin, window
 from rag_pg.answer.question_kind import question_parts
 from rag_pg.answer.term_match import find_words
 from rag_pg.text import find_labels, find_lists, find_tables, split_sentences
-from rag_pg.types import Answer, Hit
+from rag_pg.types import Answer, Hit, Passage
 
 PLANS = (
     "The plans of the cloud are these:\n\n"
@@ -472,6 +472,45 @@ def test_a_row_with_the_identifier_asked_for_is_read_with_the_names_of_its_colum
     prose = "The state of the port is good, and its length is seen by all who come in by a boat."
     got = ask("length and state of berth K-103", prose, table)
     assert "| **K-103** |" in got.text.partition("[1]")[0]
+
+
+FAR = 2500  # rows, each a chunk of its own
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "row"),
+    [
+        ("power of pump 70", "Pump {}", "| Pump 70 | 570 W |"),
+        ("power of pump 2400", "Pump {}", "| Pump 2400 | 2900 W |"),
+        ("Power of § 5?", "§ {}", "| § 5 | 505 W |"),
+        ("power of Nr. 12", "Nr. {}", "| Nr. 12 | 512 W |"),
+        ("power of house 12", "{}", "| 12 | 512 W |"),
+        ("power of pump 2600", "Pump {}", None),
+    ],
+)
+def test_a_number_with_its_word_chooses_its_row_however_far_its_head_is(
+    question: str, name: str, row: str | None
+) -> None:
+    head = f"| {'House no.' if name == '{}' else 'Name'} | Power |\n|---|---|"
+    chunks = [head, *(f"| {name.format(n)} | {500 + n} W |" for n in range(FAR))]
+    wanted = [0, *(n + 1 for n in (231, 70, 12, 5, 2400, 700, 2100))]
+    found = [replace(hit(chunks[n], number=n + 1), document_id=UUID(int=9)) for n in wanted]
+
+    def read_around(at: int, before: int = 1) -> Passage:
+        own = range(max(at - before, 1), min(at + 5, FAR + 1))
+        return around("\n".join(chunks[n - 1] for n in own), chunks=[*own], at=at)
+
+    got = answer_extractive(question, found, embedder=WordEmbedder(), read_around=read_around)
+    if row is None:
+        assert not got.found and "pump 2600" in got.reason
+    else:
+        assert got.citations[0].quote == row
+        assert f"{head.replace('|---|---|', '| --- | --- |')}\n| **" in got.text
+
+
+def test_an_item_that_begins_with_another_number_is_no_answer() -> None:
+    rooms = "- Room 12: a sink.\n- Room 120: a sink, chairs, what is there.\n- Room 2: a sink."
+    assert ask("What is there in room 2?", rooms).citations[0].quote == "Room 2: a sink."
 
 
 def test_a_part_of_a_table_below_its_head_is_not_counted() -> None:
