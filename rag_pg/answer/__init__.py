@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         shown_texts,
     )
     from rag_pg.answer.options import CALLERS_OPTIONS, AskOptions, read_request
-    from rag_pg.answer.passage_scores import Evidence, examine
+    from rag_pg.answer.passage_scores import Evidence
     from rag_pg.answer.question import PASSAGES
+    from rag_pg.answer.retriever import Retriever
     from rag_pg.answer.statements import read_statements
     from rag_pg.answer.strategy import (
         Strategy,
@@ -44,13 +45,14 @@ answerability: SHORTFALL
 compose: compose_answer
 context: AnswerContext
 edit: without_marks
-passage_scores: Evidence examine
+passage_scores: Evidence
 features: FEATURES RERANKED measure
 attribution: OWN_WORDS
 llm_relevance: JUDGEMENT JUDGEMENT_SCHEMA JUDGEMENT_VERSION Judgement
 llm_relevance: judgement_messages read_judgement shown_texts
 options: CALLERS_OPTIONS AskOptions read_request
 question: PASSAGES
+retriever: Retriever
 statements: read_statements
 strategy: Strategy answer_question find_strategy import_strategy register_strategy
 stream: EventStream

@@ -17,7 +17,7 @@ from rag_pg.answer.llm_relevance import (
     judgement_messages,
     read_judgement,
 )
-from rag_pg.answer.passage_scores import Evidence, examine
+from rag_pg.answer.passage_scores import Evidence
 from rag_pg.answer.retriever import Retriever
 from rag_pg.answer.trace import Trace
 from rag_pg.errors import InvalidInput, RagError
@@ -66,15 +66,7 @@ class Assessor:
         """
         before = self.assessments.get(question)
         if self.calibration is not None and (before is None or anew):
-            evidence = examine(
-                question,
-                hits,
-                embedder=self._retriever.embedder(),
-                match_terms=self._retriever.match_terms,
-                spread=self._retriever.cosine_spread(),
-                scorer=self._retriever.scorer(hits),
-                read_around=self._retriever.read_around,
-            )
+            evidence = self._retriever.examine(question, hits)
             if evidence is not None:
                 self.judge(question, evidence)
                 if before is not None and (before.support or 0.0) > (

@@ -58,6 +58,18 @@ def answer_extractive(
         scorer=scorer,
         read_around=read_around,
     )
+    return answer_of(question, hits, evidence, judge=judge, read_around=read_around)
+
+
+def answer_of(
+    question: str,
+    hits: Sequence[Hit],
+    evidence: Evidence | None,
+    *,
+    judge: Judge | None = None,
+    read_around: ReadAround | None = None,
+) -> Answer:
+    """Return the answer of `answer_extractive` by the evidence that the hits are for a question."""
     if evidence is None:
         return _not_found(distinct_hits(hits), [], "the search found nothing")
     judged = (judge or judge_strength)(question, evidence)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from rag_pg.answer.compose import question_subject
 from rag_pg.answer.passage import AFTER, BEFORE
+from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.answer.question import PASSAGES, Expand, Question
 from rag_pg.answer.tools import GivenTools
 from rag_pg.answer.toolset import make_toolset
@@ -109,6 +111,20 @@ class Retriever:
             self.collection, [chunk_id], before=before, after=AFTER, upto="window"
         )
         return found[0] if found else None
+
+    def examine(self, question: str, hits: Sequence[Hit]) -> Evidence | None:
+        """Return how well hits answer a question, as its answer, its assessment and a calibration
+        see it. Raises: as `embedder`."""
+        is_embedded = not (isinstance(hits, Hits) and "vector" in hits.skipped)
+        return examine(
+            question_subject(question, hits),
+            hits,
+            embedder=self.embedder() if is_embedded else None,
+            match_terms=self.match_terms,
+            spread=self.cosine_spread(),
+            scorer=self.scorer(hits),
+            read_around=self.read_around,
+        )
 
     def embedder(self) -> Embedder | None:
         """Return what embeds the collection's documents and queries; None: there is nothing.

@@ -25,7 +25,7 @@ from rag_pg.answer import (
     measure,
 )
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Calibration, EvalQuery, Hit, Hits
+from rag_pg.types import Calibration, EvalQuery, Hit, Hits, Passage
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -84,16 +84,17 @@ def observe(
     *,
     relevant: Collection[int] = (),
     off_corpus: bool = False,
+    read_around: Callable[..., Passage | None] | None = None,
 ) -> Observation | None:
     """Return what a question shows; None where nothing was found.
 
     Args:
-        relevant: ids of the chunks that are relevant to it.
+        relevant: ids of the chunks that are relevant to it. read_around: as of an answer.
     """
     if evidence is None:
         return None
     answerable = not query.unanswerable and not off_corpus
-    cited = list(compose_answer(query.question, evidence).citations)[:CITED]
+    cited = list(compose_answer(query.question, evidence, read_around).citations)[:CITED]
     if query.answers:
         gold = [_plain(text) for text in query.answers]
         right = any(text in _plain(c.quote) for text in gold for c in cited)

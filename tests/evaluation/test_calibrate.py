@@ -26,7 +26,7 @@ from rag_pg.evaluation.calibrate import (
     measure_context,
 )
 from rag_pg.evaluation.client.calibration import STORED, observe_questions
-from rag_pg.types import Calibration, EvalQuery
+from rag_pg.types import Calibration, EvalQuery, Loaded
 
 WORDS = """amber basalt cedar delta ember falcon garnet harbor indigo jasper kelp lagoon maple
     nectar onyx pepper quartz raven saffron tundra umber velvet walnut xenon yarrow zephyr
@@ -431,6 +431,19 @@ def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> 
         _, figures = measure_context(found)
         told = (figures["context_questions_by_passage"], figures["context_questions_by_document"])
         assert told == ((26, 0) if name == "quotes" else (0, 26))
+
+
+def test_rows_are_observed_below_the_head_of_their_table_as_they_are_answered(rag: Rag) -> None:
+    rows = "".join(f"| K-{n} | {n} m | {'quay ' * 40}|\n" for n in range(40))
+    docs = rag.collection("berths", model="hash:32")
+    docs.add(
+        Loaded(uri="b.md", title="", content=f"| Berth | Length | Place |\n|---|---|---|\n{rows}",
+               media_type="text/markdown")
+    )  # fmt: skip
+    asked = [EvalQuery(query_id="1", question="What is the length of berth K-33?")]
+    (found,) = [o for o in observe_questions(docs._opened, "berths", asked) if o is not None]
+    told = [hit.content for hit in found.passages if "| K-33 |" in hit.content]
+    assert told[0].startswith("| Berth | Length | Place |") and len(told[0]) < len(rows)
 
 
 def test_documents_that_were_changed_since_are_told(docs: Collection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.extractive import answer_of
 from rag_pg.answer.passage_scores import HITS
 from rag_pg.types import Answer
 
@@ -19,13 +19,7 @@ def extractive(question: str, context: AnswerContext) -> Answer:
         )
     if len(hits) > HITS:
         context.trace.note(f"without a language model the first {HITS} passages are looked at")
-    return answer_extractive(
-        question,
-        hits,
-        embedder=None if "vector" in hits.skipped else retriever.embedder(),
-        match_terms=retriever.match_terms,
-        read_around=retriever.read_around,
-        judge=context.assessor.judge,
-        spread=retriever.cosine_spread(),
-        scorer=retriever.scorer(hits),
+    evidence = retriever.examine(question, hits)
+    return answer_of(
+        question, hits, evidence, judge=context.assessor.judge, read_around=retriever.read_around
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
@@ -16,7 +16,7 @@ from rag_pg.evaluation.calibrate import Observation, distinct_questions, observe
 from rag_pg.evaluation.calibrate import calibrate as fit
 from rag_pg.evaluation.generate import Estimate
 from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
-from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.protocols import LLM, Reranker
 from rag_pg.search import Scorer, SearchOptions, accounted, open_helper
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery
@@ -170,28 +170,23 @@ def observe_questions(
         scorer: the reranker of the searches.
     Raises: InvalidInput (the embedder or the reranker does not answer), and as `search`.
     """
-    from rag_pg.answer import examine
+    from rag_pg.answer import Retriever
 
     database = opened.rag.database
-    terms = partial(database.match_terms, opened.name)
-    spread = database.cosine_spread(opened.info.name)
-    embedder: Embedder | None = None
-    searching = opened.unsampled()
+    searcher = opened.unsampled().searcher
     options: SearchOptions = {"limit": PASSAGES, "cache": False}
     if scorer is not None:
         options |= {"rerank": scorer.reranker, "rerank_timeout": scorer.timeout}
+    retriever = Retriever(searcher, options, now=datetime.now(UTC))
     for query in queries:
-        hits = searching.search(query.question, options)
+        hits = searcher.search(query.question, **options)
         if "vector" in hits.skipped:
             raise InvalidInput(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
             )
         if "rerank" in hits.skipped:
             raise InvalidInput(f"{'; '.join(hits.notes)}: calibrate when the reranker answers")
-        embedder = embedder or opened.searcher.remembering
-        evidence = examine(
-            query.question, hits, embedder=embedder, match_terms=terms, spread=spread, scorer=scorer
-        )
+        evidence = retriever.examine(query.question, hits)
         if scorer is not None and evidence is not None and not evidence.reranker:
             raise InvalidInput(f"{'; '.join(evidence.notes)}: calibrate when the reranker answers")
         relevant: list[int] = []
@@ -201,5 +196,11 @@ def observe_questions(
                 of_query=query.query_id, found_chunks=[hit.chunk_id for hit in hits],
             )  # fmt: skip
         yield observe(
-            query, hits, evidence, estimate_tokens, relevant=relevant, off_corpus=off_corpus
+            query,
+            hits,
+            evidence,
+            estimate_tokens,
+            relevant=relevant,
+            off_corpus=off_corpus,
+            read_around=retriever.read_around,
         )
