@@ -19,11 +19,12 @@ from rag_pg.answer.aggregates import (
     without_operation,
 )
 from rag_pg.answer.candidate import Candidate
-from rag_pg.answer.display import OPEN
+from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.freshness import (
     are_editions,
     asked_until,
     is_changed,
+    is_of_page,
     is_restated,
     other_figures,
     source_date,
@@ -44,7 +45,7 @@ from rag_pg.answer.passage import (
 )
 from rag_pg.answer.passage_scores import LABEL, Evidence, heading_path
 from rag_pg.answer.prompt import cite
-from rag_pg.answer.question_kind import QuestionKind, has_number, question_parts
+from rag_pg.answer.question_kind import QuestionKind, asks_who, has_number, question_parts
 from rag_pg.answer.rows import readings, rows_without
 from rag_pg.text import (
     Sentence,
@@ -388,6 +389,8 @@ def _show_passage(asked: _Asked, number: int, c: Candidate, cited: Sequence[int]
         most = limit + BEYOND if how_to else LIMIT // 2
         others = {at for table in page.tables for at in rows_without(question, table)}
         page, positions, note = thin(page, positions, question, most, but=others)
+        if not asks_who(question):
+            page, positions = _without_dates(page, positions)
     span = window(page, positions, limit=limit, lead=not how_to)
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
@@ -409,6 +412,17 @@ def _show_passage(asked: _Asked, number: int, c: Candidate, cited: Sequence[int]
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
     text = f"{path}\n\n{shown}" if path else shown
     return _Shown(text=text, citation=cite(number, c.hit, quote), note=note)
+
+
+def _without_dates(page: Page, positions: Sequence[int]) -> tuple[Page, list[int]]:
+    """Return the page without what it says of itself in a paragraph (2026-05-01; by Ann Lee), but
+    for some sentences, and where these are then."""
+    dropped = {
+        n
+        for n, sentence in enumerate(page.sentences)
+        if n not in positions and is_of_page(display(sentence)) and page.is_alone(n)
+    }
+    return page.without(dropped), [p - sum(d < p for d in dropped) for p in positions]
 
 
 def _uncounted(question: str, c: Candidate, page: Page, position: int) -> str:

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from rag_pg.answer.figures import COUNTS, MONTH, MONTHS
-from rag_pg.text import content_words, split_sentences
+from rag_pg.text import content_words, is_function_word, split_sentences, words
 from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
 # Metadata that says from when a document holds, the surest first; until when; and that it does not.
@@ -25,6 +25,7 @@ ALIKE = (
     0.8  # share of two sentences' words, without their figures, to say the same of other figures
 )
 LEAST_WORDS = 4
+LONGEST_LINE = 100  # characters of what a page says of itself
 LEAST_OF_EDITIONS = 2  # where the documents have one title
 SHARED = 0.7  # share of a passage's words that the later edition of its document has as well
 
@@ -42,6 +43,17 @@ _OF_ITSELF = re.compile(
     rf"|(\d{{1,2}})\.?\s+({MONTH})\s+(\d{{4}})|\b({MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
     re.IGNORECASE,
 )
+_OF_PAGES = frozenset(
+    words(
+        "last updated modified revised published posted created dated date minute minutes min read"
+        " stand zuletzt aktualisiert veröffentlicht mis mise jour publié actualizado publicado"
+    )
+)
+_BY = re.compile(  # by Ann Lee, Author: the IT group
+    r"(?:^|\s)(?i:by|von|par|por)(?:\s+(?:[A-ZÀ-Þ][\w.'’-]*,?|and|und|et|y|&))+"
+    r"|\b(?i:auth?ors?|auteurs?|autore?s?|autora):[^,;.]*"
+)
+_DAY = re.compile(rf"\b(?:{MONTH})\b|\d{{4}}-\d\d|\d\.\d{{1,2}}\.\d", re.IGNORECASE)
 _OF_A_ROW = re.compile(r"[^;\n]{0,20};\s[^;:\n]{1,60}:\s")  # date: 2024-05-01; event: …
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
     r"\b(?:v|ver|version|rev|revision|ed|edition|auflage)\.?\s*(\d+(?:\.\d+)*)\b"
@@ -130,6 +142,16 @@ def _of_itself(text: str) -> str:
     else:
         month, day, year = parts
     return f"{year}-{int(MONTHS.get(month.casefold(), month)):02}-{int(day):02}"
+
+
+def is_of_page(line: str) -> bool:
+    """Whether a line says no more than when or by whom a page was written, or how long it takes to
+    read."""
+    rest, names = _BY.subn(" ", line[:LONGEST_LINE])
+    has_day = _DAY.search(rest) is not None
+    left = [w for w in words(_DAY.sub(" ", rest)) if not (w.isdigit() or is_function_word(w))]
+    is_told = names > 0 or has_day or (bool(left) and any(map(str.isdigit, rest)))
+    return len(line) < LONGEST_LINE and is_told and _OF_PAGES.issuperset(left)
 
 
 def other_figures(one: Hit, sentence: str, other: Hit, against: str) -> bool:

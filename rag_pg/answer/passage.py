@@ -119,13 +119,19 @@ class Page:
         begins = begins and not (self.goes_on and table.first == 0)
         return begins and (self.ends or self._is_apart(table.last))
 
+    def is_alone(self, position: int) -> bool:
+        """Whether a sentence is a paragraph by itself, and no item, row or code."""
+        is_last = position + 1 == len(self.sentences) or self._is_apart(position + 1)
+        is_prose = self.sentences[position].kind == "prose"
+        return is_prose and is_last and (position == 0 or self._is_apart(position))
+
     def _is_apart(self, position: int) -> bool:
         """Whether a sentence stands in another paragraph than the one before it."""
         around = self.sentences[max(position - 1, 0) : position + 1]
         return len(around) > 1 and "\n\n" in self.text[around[0].stop : around[1].start]
 
     def without(self, dropped: Collection[int]) -> Page:
-        """The page without some sentences, all of them of lists and tables."""
+        """The page without some sentences, none of them the only one of a section's list."""
 
         def moved(position: int) -> int:
             return position - sum(d < position for d in dropped)

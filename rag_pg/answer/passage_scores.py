@@ -11,7 +11,7 @@ import numpy as np
 
 from rag_pg.answer.candidate import COVERAGE, Candidate
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.freshness import is_of_time, source_date, words_of_now
+from rag_pg.answer.freshness import is_of_page, is_of_time, source_date, words_of_now
 from rag_pg.answer.head import Asked, find_lacking, find_names, occurs_in, read_words, stands_in
 from rag_pg.answer.identifiers import MARKS, Identifiers, is_identifier, is_part_number
 from rag_pg.answer.mismatch import find_mismatch, lacks_value
@@ -485,7 +485,7 @@ def _weigh_meaning(
     for c, read in zip(candidates, chosen, strict=True):
         c.similarities = np.full(len(c.shown), np.nan)
         c.similarities[read] = [by_text[c.compared[at]] for at in read]
-        fragments = np.array([_is_fragment(c, at) for at in range(len(c.shown))])
+        fragments = np.array([_is_fragment(c, at, question) for at in range(len(c.shown))])
         scores = c.similarities + WORDS * c.word_shares_with_headings - fragments
         c.scores = np.where(np.isnan(scores), UNREAD, scores + WORDS * c.word_shares_beyond)
         c.score = c.relative_score + float(np.nanmax(scores + WORDS * c.word_shares))
@@ -514,7 +514,8 @@ def _rerank(
         c.score = c.relative_score
         for at, text in enumerate(c.compared):
             if c.scores[at] > UNREAD:
-                c.scores[at] = (float(scores[text]) - floor) / unit - _is_fragment(c, at)
+                fragment = _is_fragment(c, at, question)
+                c.scores[at] = (float(scores[text]) - floor) / unit - fragment
     given = [c.hit.rerank_score or 0.0 for c in candidates]
     return (margin, given[0] - given[1] if len(given) > 1 else 0.0), ""
 
@@ -589,10 +590,13 @@ def _is_named(c: Candidate, question: str) -> bool:
     return _are_same(content_words(question), named)
 
 
-def _is_fragment(c: Candidate, position: int) -> bool:
+def _is_fragment(c: Candidate, position: int, question: str) -> bool:
     """Whether a sentence answers nothing: it asks, is a label or without a word, introduces what
-    does not follow, or is a row of another than is asked for."""
+    does not follow, is a row of another than is asked for, or says when its page was written, which
+    is not asked."""
     shown = c.shown[position]
+    if is_of_page(shown) and c.page.is_alone(position):
+        return not asks_when(question)
     is_ruled = UNDERLINE.match(c.hit.content, c.sentences[position].stop) is not None
     if c.sentences[position].kind == "row" and is_ruled and not c.page.tables:
         return True  # the head of rows that stand elsewhere

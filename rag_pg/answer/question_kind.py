@@ -134,6 +134,8 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 
+_WHO = re.compile(r"\W*(?:who|whom|wer|wem|wen|qui|quién(?:es)?)\b", re.IGNORECASE)
+
 # Words for the kind of answer that is wanted, which say nothing of what it is about.
 _KINDS = frozenset(
     words(
@@ -200,6 +202,11 @@ def find_lacking_value(question: str, text: str) -> str:
 def asks_when(question: str) -> bool:
     """Whether a question asks for a date or a time."""
     return _TIME.search(question) is not None
+
+
+def asks_who(question: str) -> bool:
+    """Whether a question asks for somebody."""
+    return _WHO.match(question) is not None
 
 
 def says_kind(word: str) -> bool:

@@ -16,7 +16,7 @@ from passages import WordEmbedder, around, hit, hits
 
 from rag_pg.answer.aggregates import aggregate, asked_aggregate
 from rag_pg.answer.extractive import answer_extractive
-from rag_pg.answer.freshness import source_date
+from rag_pg.answer.freshness import is_of_page, source_date
 from rag_pg.answer.passage import Page, thin, window
 from rag_pg.answer.question_kind import question_parts
 from rag_pg.answer.term_match import find_words
@@ -88,6 +88,53 @@ def test_what_is_said_before_the_answering_sentence_of_its_paragraph_is_shown() 
     before = "The switch is off. If it remains off, the log of the server reports error 499."
     got = ask("log reports error 499", f"Nobody reads this.\n\n{before}\n\nMore of it.")
     assert got.text.startswith("The switch is off. **If it remains off")
+
+
+PAINT = (
+    "# Paint\n\n_2025-10-02_\n\nby Ann Lee\n\n4 min read\n\nLacquer is thinned with the thinner of"
+    " its maker. The filters of the wall are changed each week.\n\nLast updated: 3 May 2026"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "shown", "hidden"),
+    [
+        ("What is lacquer thinned with?", "**Lacquer is", "2025 Ann min 2026"),
+        (
+            "When was the paint page last updated?",
+            "**Last updated: 3 May 2026** [1]",
+            "Ann min 2025",
+        ),
+        ("Who changes the filters of the wall?", "by Ann Lee", ""),
+        ("What is changed of the wall?", "**The filters of the wall", "2025 Ann min 2026"),
+    ],
+)
+def test_what_a_page_says_of_itself_is_shown_where_it_is_asked(
+    question: str, shown: str, hidden: str
+) -> None:
+    got = answer_extractive(
+        question,
+        [hit(PAINT, title="Paint")],
+        embedder=WordEmbedder(),
+        read_around=lambda at, before=1: around(PAINT),
+    ).text
+    assert shown in got and not any(part in got for part in hidden.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "is_of_it"),
+    [
+        ("2026-11-21", True), ("January 19, 2026", True), ("Stand: 1. Mai 2024", True),
+        ("By Ann Lee and Bo Li, 3 May 2024", True), ("Author: the IT group", True),
+        ("4 min read", True), ("Zuletzt aktualisiert am 3.5.2024", True), ("1998", False),
+        ("Next meeting: 3 May 2026", False), ("by train", False), ("Valid from 2021-05-01.", False),
+        ("The 4 of May 2024 is a holiday.", False), ("Price 2024", False), ("updated", False),
+    ],
+)  # fmt: skip
+def test_a_line_that_says_when_by_whom_and_how_long_is_of_its_page(
+    line: str, is_of_it: bool
+) -> None:
+    assert is_of_page(line) == is_of_it
 
 
 def test_a_further_source_ends_with_its_item() -> None:
@@ -1237,6 +1284,17 @@ def test_a_table_of_another_document_is_counted_where_it_has_as_much_evidence() 
     assert "**Rowing: Fee £90" in ask("Which club is the most expensive?", bus, clubs).text
     told = "A club costs a fee of £95 at most, and Rowing is the most expensive club of all."
     assert "Rowing: Fee" not in ask("Which club is the most expensive?", told, clubs).text
+
+
+@pytest.mark.parametrize(
+    ("euros", "row"),
+    [("15,000", "over 10,000 €"), ("500", "up to"), ("2,000", "1,000 to 10,000 €")],
+)
+def test_ranges_may_have_thousands_and_signs_of_money(euros: str, row: str) -> None:
+    rows = "| up to 1,000 € | 1 |\n| 1,000 to 10,000 € | 3 |\n| over 10,000 € | tender |\n"
+    question = f"How many offers are needed for a purchase of {euros} euros?"
+    got = ask(question, f"Purchases\n\n| Value | Offers needed |\n|---|---|\n{rows}")
+    assert got.citations[0].quote.startswith(f"| {row}")
 
 
 def test_beside_a_row_that_answers_no_other_sentence_is_marked() -> None:
