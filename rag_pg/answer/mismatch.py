@@ -172,7 +172,10 @@ def _other_year(question: str, best: Candidate, others: Sequence[Candidate]) -> 
     if not asked or not own or asked & own or _OPEN.search(question):
         return ""
     alike = [best, *(c for c in others if c.words_found >= best.words_found)]
+    titled = [c for c in alike if c.hit.title == best.hit.title != ""]
+    are_several = len({c.hit.document_id for c in titled}) > 1  # editions, not reports of years
     since = [day.year for c in alike if (day := holds_since(c.hit.metadata))]
+    since += [c.day.year for c in titled if are_several and c.day]
     if any(asked & _years(c) for c in alike) or any(year <= int(min(asked)) for year in since):
         return ""
     is_within = any(min(own) < year < max(own) for year in asked)

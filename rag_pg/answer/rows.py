@@ -27,18 +27,19 @@ _YES = frozenset(["yes", "y", "true", "x", "✓", "✔", "ja", "wahr", "oui", "v
 _NO = frozenset(["", "-", "–", "—", "✗", "✘", "no", "n", "false", "nein", "falsch", "non", "faux"])
 _DENIALS = ("no", "not", "without", "keine", "kein", "nicht", "ohne", "sans", "pas", "sin")
 _BETWEEN = re.compile(
-    r"\D{0,20}?(\d+(?:[.,]\d+)?)\D{0,12}?(?:to|bis|[-–—à])\s?[€$£]?(\d+(?:[.,]\d+)?)\D{0,20}",
+    r"\D{0,20}?(\d(?:[\d.,]*\d)?)\D{0,12}?(?:to|bis|[-–—à])\s?[€$£]?(\d(?:[\d.,]*\d)?)\D{0,20}",
     re.IGNORECASE,
 )
 _FROM = re.compile(
     r"(?:from|over|above|more than|ab|über|mehr als|dès|plus de|[≥>]) ?[€$£]?"
-    r"(\d+(?:[.,]\d+)?)\D{0,20}"
-    r"|[€$£]?(\d+(?:[.,]\d+)?)(?:\+|\D{0,12} (?:or|and|oder|und|ou) (?:more|over|above|mehr|plus))",
+    r"(\d(?:[\d.,]*\d)?)\D{0,20}"
+    r"|[€$£]?(\d(?:[\d.,]*\d)?)"
+    r"(?:\+|\D{0,12} (?:or|and|oder|und|ou) (?:more|over|above|mehr|plus))",
     re.IGNORECASE,
 )
 _UP_TO = re.compile(
     r"(?:up to|until|under|below|less than|bis|bis zu|unter|weniger als|jusqu'à|moins de|[≤<])"
-    r" ?[€$£]?(\d+(?:[.,]\d+)?)\D{0,20}",
+    r" ?[€$£]?(\d(?:[\d.,]*\d)?)\D{0,20}",
     re.IGNORECASE,
 )
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
@@ -118,7 +119,8 @@ def rows_out_of_range(question: str, table: Table) -> set[int]:
         for _, value, unit in counted_figures(question):
             text = " ".join([*table.names, *column]).casefold()
             within = [n for n, one in enumerate(ranges) if one and one[0] <= value <= one[1]]
-            if len(within) == 1 and (not is_unit(unit) or is_among(unit, words(text))):
+            units = {*words(text), *(unit for _, _, unit in counted_figures(text))}
+            if len(within) == 1 and (not is_unit(unit) or is_among(unit, units)):
                 return {*table.rows[: len(ranges)]} - {table.rows[within[0]]}
     return set()
 
@@ -129,7 +131,8 @@ def _range(cell: str) -> tuple[Decimal, Decimal] | None:
     if MONTHS.keys().isdisjoint(words(plain)):
         for pattern, ends in ((_BETWEEN, None), (_FROM, "Infinity"), (_UP_TO, "0")):
             if match := pattern.fullmatch(plain):
-                numbers = [Decimal(n.replace(",", ".")) for n in (*match.groups(), ends) if n]
+                told = [value for n in match.groups() if n for _, value, _ in counted_figures(n)]
+                numbers = [*told, *([Decimal(ends)] if ends else [])]
                 return min(numbers), max(numbers)
     return None
 

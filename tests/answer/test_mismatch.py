@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from passages import WordEmbedder, hit
 
@@ -86,6 +88,28 @@ def test_a_passage_of_another_year_is_no_answer() -> None:
     told = "the nearest passage is of 2016, not of 2012"
     assert told in reason("How much was the harvest of barley in 2012?", REPORT, other)
     assert not reason("How much was the harvest of barley in 2016?", REPORT, other)
+
+
+@pytest.mark.parametrize(
+    ("question", "titles", "is_told"),
+    [
+        ("What was a hotel allowed to cost in 2023?", ("Travel", "Travel"), True),
+        ("What was a hotel allowed to cost in 2021?", ("Travel", "Travel"), False),
+        ("What was a hotel allowed to cost in 2023?", ("Travel 2022", "Travel 2025"), False),
+    ],
+)
+def test_an_edition_holds_until_the_next_and_a_report_for_its_year(
+    question: str, titles: Sequence[str], is_told: bool
+) -> None:
+    found = [
+        hit(f"A hotel may cost {euros} euros a night.", number=n, title=title, uri=f"{year}.md")
+        for n, (title, year, euros) in enumerate(
+            zip(titles, (2022, 2025), (95, 120), strict=True), 1
+        )
+    ]
+    got = answer_extractive(question, found, embedder=WordEmbedder())
+    assert got.found == is_told
+    assert not is_told or "95" in got.citations[0].quote
 
 
 @pytest.mark.parametrize(
