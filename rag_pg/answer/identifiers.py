@@ -56,6 +56,10 @@ class Identifiers:
         """Whether a text has one of them."""
         return any(own.search(text) for _, own, _ in self.forms)
 
+    def are_named_by(self, line: str) -> bool:
+        """Whether a line is an identifier of the form of one of them and nothing else."""
+        return any(form.fullmatch(line.strip(MARKS)) for _, _, form in self.forms)
+
     def differ_in(self, text: str) -> bool:
         """Whether a text has an identifier of the form of one of them, and none of them."""
         return not self.stand_in(text) and any(form.search(text) for _, _, form in self.forms)

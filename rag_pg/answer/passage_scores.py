@@ -377,8 +377,11 @@ def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
     another thing, as are sentences below one but those that name it; of when, it alone tells."""
     asked, is_when = Identifiers.of(question), asks_when(question)
     above = [
-        [" › ".join([*heading_path(c.hit), heading]) for heading in c.headings_above]
-        for c in candidates
+        [
+            " › ".join([*heading_path(c.hit), *both])
+            for both in zip(c.headings_above, heads, strict=True)
+        ]
+        for c, heads in ((c, _lines_above(asked, c.shown)) for c in candidates)
     ]
     if any(asked.stand_in(heading) for headings in above for heading in headings):
         for c, headings in zip(candidates, above, strict=True):
@@ -393,6 +396,14 @@ def _leave_out_sections(question: str, candidates: Sequence[Candidate]) -> None:
             others = {n for n, text in texts.items() if asked.differ_in(text)}
             heads = {table.first for table in c.page.tables if others.issuperset(table.rows)}
             c.of_another |= others | heads
+
+
+def _lines_above(asked: Identifiers, shown: Sequence[str]) -> list[str]:
+    """Of each sentence the last line up to it that is an identifier alone, and heads it."""
+    found = [""]
+    for line in shown:
+        found.append(line if asked.are_named_by(line) else found[-1])
+    return found[1:]
 
 
 def _rows_and_items(c: Candidate) -> dict[int, str]:

@@ -184,6 +184,18 @@ def test_a_section_of_another_version_does_not_answer() -> None:
     assert "**New: alarms by SMS.** [1]" in got.text and "**What" not in got.text
 
 
+def test_a_line_with_a_number_alone_heads_what_stands_below_it() -> None:
+    says = {
+        1: "Leave is thirty days.",
+        3: "Leave is paid.",
+        4: "It may be long.",
+        14: "Leave ends.",
+    }
+    text = "\n\n".join(f"Article {n}\n{said}" for n, said in says.items())
+    assert ask("What does article 4 say on leave?", text).citations[0].quote == says[4]
+    assert ask("What does article 14 say on leave?", text).citations[0].quote == says[14]
+
+
 def test_a_numbered_title_is_no_answer() -> None:
     minutes = "1. New warehouse\nThe site of the warehouse is Halle.\n\n2. Party\nIt is in July."
     got = ask("Where will the new warehouse be?", minutes).text
