@@ -377,10 +377,11 @@ BEGIN
                 OR _last ~ '^ [A-Z]{2,} $' AND _last !~ '^ [IVXLCDM]+ $'
                     AND _edge !~ E'[A-Z](?:[.][*_ \n]*\x03|\x03[.])') END
         -- degrees, feet and inches, a ratio (5 : 3), an ordinal
-        OR (strpos(E'''\u2019\u2032\u00B0', right(_end, 1)) > 0
+        OR (strpos(E'''"\u2019\u201D\u2032\u00B0', right(_end, 1)) > 0
             OR translate(right(_end, 2), '0123456789', '') IN ('.', ':', ' :')
             OR ascii(right(_end, 1)) BETWEEN 48 AND 57 AND left(ltrim(after), 1) IN ('.', ':'))
-        AND _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFKNSEWO](?![0-9A-Za-z])'
+        AND _edge ~ (E'[0-9] ?\u00B0 *\x03 *[CFK](?![0-9A-Za-z])'
+            '|[0-9] ?[''"\u2019\u201D\u2032\u00B0]+ *\x03 *[NSEWO](?![0-9A-Za-z])'
             '|[0-9][''\u2019\u2032] *\x03 *[0-9]+ ?["\u201D\u2033]'
             '|(?:^|[^0-9])[0-9]{1,3}(?:(?: +\x03 *| *\x03 +): *| +: *\x03 *)[0-9]'
             '|(?:^|[^0-9.,])[0-9]{1,2}[*_]*(?:[.][*_ \n]*\x03|\x03[.])[*_ \n]*(?:'

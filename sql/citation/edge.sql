@@ -42,7 +42,7 @@ CREATE OR REPLACE FUNCTION rag._prose()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[' || rag._prose_letter() || E'"''.,;:!?() \n\u00AB\u00BB\u0300-\u0337\u0589\u0591-\u05BD'
     '\u060C\u061B\u061F\u064B-\u065F\u06D4\u0900-\u0903\u093A-\u0964\u0981-\u0983\u09BC-\u09CD'
-    '\u0BBE-\u0BCD\u2013\u2018-\u201E-]*';
+    '\u0BBE-\u0BCD\u2013\u2014\u2018-\u201E-]*';
 
 COMMENT ON FUNCTION rag._prose IS
 $$A regular expression for words without figures and signs, and what stands between them.$$;
@@ -265,7 +265,10 @@ RETURN rag._parts_token(shape)
                 translate(ltrim(split_part(form, E'\x03', 2)), ',;:.!?()[]"''', '            '),
                 ' ', 1))
             AND NOT rag._is_dated(quoted)
-            AND NOT (form LIKE E'%\x03 in %' AND shape ~ E'[$] ?[0.,]+\x03'))
+            -- inches neither of money nor of 3:16, 6e-23 and ISO 9001, nor before an article
+            AND NOT (form LIKE E'%\x03 in %'
+                AND (form ~ E'\x03 in (?:the|an?|this) '
+                    OR shape ~ E'(?:[$] ?[0.,]+|0 ?: ?0+|0e-?0+|(?:^|[^0.,])0{4,})\x03')))
     -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
     -- or half of a syllable
     OR shape LIKE E'%\x03U%' AND form ~ (
@@ -409,6 +412,10 @@ BEGIN
             ' vol p pp pag pág párr abb abs ziff lit ext no nr nº alin buchst rn rz'
             ' anm op ст рис табл стр п ', ' ' || normalize(rag._lower(_word), NFC) || ' ') > 0 THEN
         RETURN true;
+    ELSIF _is_short AND _is_number AND strpos(_word, '.') > 0
+        AND rtrim(split_part(_before, ' ', -2), '0123456789') = ''
+        AND split_part(_before, ' ', -2) <> '' THEN
+        RETURN true;  -- 410 U.S. 113
     ELSIF _is_short OR length(_word) < 2 OR length(_word) = 2 AND _word <> initcap(_word) THEN
         RETURN false;
     ELSIF strpos(rag._references(), ' ' || normalize(rag._lower(_word), NFC) || ' ') > 0 THEN
@@ -425,9 +432,12 @@ BEGIN
             OR upper(_before) <> rag._lower(_before));
     RETURN CASE
         WHEN _is_number THEN
-            -- no year
+            -- no year, number of an item, of a page, 3/4 of it
             NOT _is_stop AND (length(_which) <> 4 OR strpos('12', left(_which, 1)) = 0
                 OR strpos(_which, '.') > 0)
+            AND NOT (ltrim(after, E' \t\r') LIKE E'\n%'
+                AND (_mark IN ('.', ')') OR translate(after, E' \t\r', '') LIKE E'\n\n%'))
+            AND (_behind <> 'of' OR strpos(_which, '/') = 0)
             AND (_is_name AND _behind = rag._lower(_behind) OR _mark <> '' OR _behind = ''
                 OR rag._is_stop_word(rag._lower(_behind)))
         WHEN _which IN ('A', 'I') AND _mark = '' AND _behind <> '' THEN
@@ -465,20 +475,22 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- 16 characters beside it tell what it is cut from
+    -- 16 characters beside it tell what it is cut from; a dash behind four letters is no hyphen
     _slice text := substr(original, start + 1, stop - start);
     _before text := substr(original, greatest(0, start - 48) + 1, least(start, 48));
     _after text := substr(original, stop + 1, 48);
     _begins CONSTANT boolean := right(_before, 16) || E'\x03' || left(_slice, 16) ~ (
-        '^(?:|' || rag._prose() || '[' || rag._prose_letter()
-        || E'.,;:!?][ \n]["(\u00AB\u201C-\u201E]?)\x03(?![A-Z]{2}'
-        '|[B-HJ-Z\u00C0-\u00DE\u0391-\u03A9\u03F4\u0410-\u042F][ \n])['
+        '^(?:|' || rag._prose() || '(?:[' || rag._prose_letter() || E'.,;:!?][ \n]|['
+        || rag._prose_letter() || E']{4}(?:\u2014[ \n]?|--))["(\u00AB\u201C-\u201E]?)'
+        '\x03(?![A-Z]{2}|[B-HJ-Z\u00C0-\u00DE\u0391-\u03A9\u03F4\u0410-\u042F][ \n])['
         || rag._prose_letter() || '](?![.])'
         || rag._prose() || '$');
     _ends CONSTANT boolean := right(_slice, 16) || E'\x03' || left(_after, 16) ~ (
-        '^' || rag._prose() || '[' || rag._prose_letter()
+        '^' || rag._prose() || '(?:[' || rag._prose_letter()
         || E'][.,;:!?]*\x03[.,;:!?]*["\u00BB\u201C\u201D)]?(?:|[ \n]+(?![A-Z]{2})['
-        || rag._prose_letter() || ']{2}' || rag._prose() || ')$');
+        || rag._prose_letter() || ']{2}' || rag._prose() || ')|[' || rag._prose_letter()
+        || E']{4}\x03(?:\u2014[.,;:!?]*|(?:\u2014[ \n]?|--)["(\u201C]?(?![A-Z]{2})['
+        || rag._prose_letter() || ']' || rag._prose() || '))$');
     _width integer := 48;
     _parts text[];
     _edge text;
@@ -492,7 +504,9 @@ BEGIN
         AND _before COLLATE "C" !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
         OR rag._parts_denial(_after)
         OR left(_after, 1) = '.' AND ascii(right(_slice, 1)) BETWEEN 65 AND 90  -- E. coli
-            AND right(_slice, 2) ~ E'(?:^|\\W)[A-Z]$' AND _after ~ E'^[.][ \n]+[a-z]' THEN
+            AND right(_slice, 2) ~ E'(?:^|\\W)[A-Z]$' AND _after ~ E'^[.][ \n]+[a-z]'
+        OR left(_after, 1) = '!' AND _after ~ E'^![ \n]+[a-z]'  -- Yahoo! is, n! for
+            AND right(_slice, 24) ~ E'[^\\w](?:[A-Z]\\w*|[a-z])$' THEN
         RETURN false;
     ELSIF form IS NULL AND _begins AND _ends THEN
         RETURN true;
@@ -507,7 +521,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT _ends THEN
-        IF left(_after, 2) IN ('()', '!(')
+        IF left(_after, 2) IN ('()', '!(', '[0', '[-', '[:', '''(', '’(', '′(')
             OR rag._parts_formula(right(_slice, 2) || E'\x03' || left(_after, 4))
             OR rag._parts_equation(right(_slice, 24) || E'\x03' || left(_after, 24))
             OR rag._parts_name(right(_slice, 24), left(_after, 32)) THEN

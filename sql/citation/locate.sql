@@ -160,6 +160,12 @@ BEGIN
     _quote := btrim(rag._bound_marks(_quote),
         E' \t\n\r\u00A0\u200B\u2060\uFEFF');
     _core := rag._quote_core(_quote);
+    -- the full stop of U.S., which ends no sentence, and the mark of Yahoo!
+    IF right(_core, 2) LIKE '._' AND ascii(right(_core, 1)) > 64
+            AND strpos(_quote, _core || '.') > 0 AND strpos(_original, right(_core, 4) || '.') > 0
+        OR strpos(_quote, _core || '!') > 0 AND strpos(_original, right(_core, 4) || '!') > 0 THEN
+        _core := _core || substr(_quote, strpos(_quote, _core) + length(_core), 1);
+    END IF;
     _quoted := rag._quote_skeleton(_core);
     -- White space and invisible characters prove nothing.
     _long_enough := length(_core) >= 12

@@ -35,6 +35,8 @@ NAME = re.compile(  # before what tells which: Appendix B, page 5 of it
     rf"|(?![12]\d{{3}}\b)[A-Z]{{0,3}}[0-9]++(?:[.,;:)!?]|$| (?:{STOPS})\b))")
 # at the end of a quotation, but for STOP
 UNIT = "(?<![^ puqbh])[sjn-]*nm* ?[^ pbjq-]|h*(?<![lm]n*)[nh] ?[uh]"
+DASH = re.compile(  # no hyphen, but a mark between words
+    r"(?<=\p{L}{4})(?=—(?:[\p{L}\s.,;:!?(\"'¿¡]|$)|--\p{L})")
 NOTE = r"(?<=(?<!\d ?)\b[^\W\d_]{4,})[¹²³⁰⁴-⁹]+(?!\w)"  # its mark is no part of the word before it
 STOP = rf" ?(?:{STOPS})\b"
 AROUND = rf"^([-*+•‣▪-●>#]+[ {FREE}](?!\d))?[\"'(\[{{.,;:!?]*|( -|[\"')\]}}.,;:!?。 {FREE}])*$"
@@ -51,7 +53,7 @@ def form(text: str, divided: str) -> str:
     text = re.sub(r"(?<!\w)([*_`~])(\w[^*_`~]*\w)\1(?!\w)", r"\2", text)
     text = re.sub(r"[㆖-㆟]|[^\0-\x7f\p{No}\p{Nl}\p{dt=super}\p{dt=sub}]", lambda m: min(
         normalize("NFKC", m[0]), m[0], key=lambda c: c[0] == " "), normalize("NFC", text))
-    text = NAME.sub(lambda m: m[0] + "\ue0f1", text)
+    text = DASH.sub("\ue0f2", NAME.sub(lambda m: m[0] + "\ue0f1", text))
     text = normalize("NFC", re.sub(r"[\p{Pd}−⁃]", "-", text.translate(SAME)).casefold())
     text = re.sub("([^!-@[-`{-~])- (?=([^!-@[-`{-~]))", lambda m: m[1] + divided if
         {kind(m[1]), kind(m[2])} <= {*"ulmvhsj"} else m[0], re.sub(r"[\s\x1c-\x1f]+", " ", text))
@@ -65,13 +67,18 @@ def inside(rules: tuple[str, ...], text: str) -> set[int]:
 
 def proves(source: str, quote: str) -> bool:
     for told, asked in {(form(source, mark), form(quote, mark)) for mark in ("", "-")}:
-        text, asked = told.replace("\ue0f1", ""), asked.replace("\ue0f1", "")
-        names = {m.start() - n for n, m in enumerate(re.finditer("\ue0f1", told))}
+        text, asked = (re.sub("[\ue0f1\ue0f2]", "", one) for one in (told, asked))
+        marks = [(m[0], m.start() - n) for n, m in enumerate(re.finditer("[\ue0f1\ue0f2]", told))]
+        names = {n for mark, n in marks if mark == "\ue0f1"}
+        free = {n for mark, at in marks if mark == "\ue0f2"
+                for n in range(at, re.compile("-* ?").match(text, at).end() + 1)}
         kinds, words, bare = ("".join(map(kind, text)), *(text.replace(FREE, c) for c in (" ", "")))
         places = [n for n, c in enumerate(text) if c != FREE]
         cuts = inside(INSIDE, kinds) | inside(WORDS, words) | names | {n - 1 for n in names}
+        cuts -= free
         notes = {m.start() for m in re.finditer(NOTE, text)}
-        ends = (cuts - notes) | {n for n in inside((UNIT,), kinds) if not re.match(STOP, words[n:])}
+        units = {n for n in inside((UNIT,), kinds) if not re.match(STOP, words[n:])}
+        ends = (cuts - notes) | (units - free)
         for some in {a.replace(FREE, "") for a in (asked, re.sub(AROUND, "", asked))}:
             runs = ((places[n], places[n + len(some) - 1] + 1) for n in range(len(bare))
                     if len(asked) >= 12 and bare.startswith(some, n))

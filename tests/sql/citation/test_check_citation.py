@@ -448,6 +448,16 @@ CUT = (  # what the source says, and of it a part that says something else
     *((f"この文書では{number}{rest}", f"{number[at:]}{rest}") for number, at in (
         ("三・五グラム", 2), ("マイナス五度", 4), ("氷点下五度", 3),
     ) for rest in ("であり、この契約の双方はそのことをすでに知っている。",)),
+    ("The case is cited as 410 U.S. 113 in the books.", "The case is cited as 410 U.S"),
+    ("The case is cited as 410 U.S. 113 in the books.", "113 in the books."),
+    ("The wreck lies at 52°31′ N in the sea.", "The wreck lies at 52°31′"),
+    ("The wreck lies at 52°31'12\" W in the sea.", "The wreck lies at 52°31'12\""),
+    ("The first entry is rows[0] in the list.", "The first entry is rows"),
+    ("The slope is given by f'(x) of the curve.", "The slope is given by f"),
+    ("They say the firm Yahoo! was sold.", "They say the firm Yahoo"),
+    ("The product is written n! for the rows.", "The product is written n"),
+    ("Read git--verbose, and i--; in the code.", "Read git--verbose, and i"),
+    ("The years 1914—1918 were years of war.", "1918 were years of war"),
     # no rows of one form, or cells that go on in the next line
     *((table, table.partition("\n")[0]) for table in (
         "The revenue\t12\n500 people\t3", "The revenue\t12\n\t500", "The revenue\t12\nmillion\t5",
@@ -612,6 +622,25 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("Run it with -v at night, not by day.", "-v at night, not by day."),
         ("The price -as he said- was too high.", "as he said- was too high."),
         ("They told us that the food was ⁈healthy⁈ of it.", "They told us that the food was ⁈"),
+        # items of a list, and a number that stands alone in its line
+        ("1. Drain the tank\n2. Check the tyres\n3. Go", "Drain the tank"),
+        ("1. Drain it\n2. Check the tyres\n3. Go home", "Check the tyres"),
+        ("1) Drain the tank\n\n2) Check the tyres", "Drain the tank"),
+        ("The whole tank is drained\n\n12\n\nThe tyres", "The whole tank is drained"),
+        ("The firm—a maker of pumps—was sold.", "a maker of pumps"),
+        ("The firm at large—a maker of pumps—was sold.", "The firm at large"),
+        ("The firm was sold—nobody ever knew.", "nobody ever knew."),
+        ("The firm was sold--nobody knew.", "The firm was sold"),
+        ("—Mañana iremos al mercado —dijo Juan Carlos—.", "dijo Juan Carlos"),
+        ("The rule holds in the U.S. and in Canada.", "The rule holds in the U.S."),
+        ("The rule holds in the U.S. and in Canada.", "“THE RULE HOLDS IN THE U.S.”"),
+        ("He works for Yahoo! in May.", "He works for Yahoo!"),
+        ("Do stop this machine! It is on fire.", "Do stop this machine"),
+        ("Do stop this machine. It is on fire.", "Do stop this machine!"),
+        ("The verse is John 3:16 in all of them.", "The verse is John 3:16"),
+        ("The firm follows ISO 9001 in all plants.", "The firm follows ISO 9001"),
+        ("The pressure is 5 in the tube.", "The pressure is 5"),
+        ("Add 3/4 of the milk to it.", "3/4 of the milk"),
     ],
 )  # fmt: skip
 def test_a_true_quotation_is_proven_whatever_stands_around_it(
