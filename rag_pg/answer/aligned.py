@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import pairwise
 
 from rag_pg.answer.figures import MONTHS, SPELLED_OUT, is_number
 from rag_pg.answer.negation import is_negated
@@ -86,7 +87,9 @@ class _Copy:
     def around(self, change: _Change) -> Sequence[str]:
         """What stands there, and before where the sentence may mean it: behind an article or by a
         common word at its beginning, or at its end."""
-        back = change[1] == len(self.mine) or (change[0] < 2 and not self.new)
+        told = [w.text for w in self.there[change[2] : change[3]] if w.tells]
+        both = bool(told) and is_among(told[0], self.spoken)  # it was spoken of as another
+        back = (change[1] == len(self.mine) and not both) or (change[0] < 2 and not self.new)
         return [*(w.text for w in self.there), *(self.spoken if back else ())]
 
     def pair(self, change: _Change) -> tuple[str, str, str] | None:
@@ -112,6 +115,11 @@ def _copy(claim: str, sentence: str, before: str) -> _Copy | None:
     changes, same = _align(mine, there)
     why = next((a for a, b, _, _ in changes if mine[a - 1].text in _WHY and b == len(mine)), None)
     told = [word for word in mine[:why] if word.tells]
+    named = sum(  # a name of several words is one
+        one.is_name and other.is_name
+        for a, b, _, _ in changes
+        for one, other in pairwise(mine[a:b])
+    )
     spoken = words(before)
     meant = sum(  # by a pronoun
         word.tells and is_among(word.text, spoken)
@@ -119,7 +127,8 @@ def _copy(claim: str, sentence: str, before: str) -> _Copy | None:
         if not any(w.tells for w in there[c:d])
         for word in mine[a:b]
     )
-    if same[0] + meant < _SAME or same[1] + meant < min(len(told) * _NEAR, len(told) - 1):
+    least = len(told) - named
+    if same[0] + meant < _SAME or same[1] + meant < min(least * _NEAR, least - 1):
         return None
     first = next(iter(words(sentence)), "")
     is_new = not is_function_word(first) and not is_common(first)
@@ -152,7 +161,7 @@ def is_altered(
     for change in copy.changes:
         if not is_turned and _excludes(mine, there, change):  # twice is the same again
             return True
-        if not is_german and _is_other_name(mine, there, change, known):
+        if (_is_other_german if is_german else _is_other_name)(mine, there, change, known):
             return True
         around = [*asked, *copy.around(change)]
         is_else, pair = None, copy.pair(change) if unlike else None
@@ -230,6 +239,28 @@ def _is_other_name(
         and all(is_known(word, known) and not is_known(word, own) for word in one)
         and "".join(word[0] for word in one) not in other
         and "".join(word[0] for word in other) not in one
+    )
+
+
+def _is_other_german(
+    mine: Sequence[_Word], there: Sequence[_Word], change: _Change, known: Collection[str]
+) -> bool:
+    """One name for another in German, where every noun has a capital letter: a name is what stands
+    there behind another noun (seine Tochter Hedwig), or is no common word, without an article."""
+    a, b, c, d = change
+    one, other = mine[a:b], there[c:d]
+    own = [w.text for w in there]
+    return (
+        0 < len(one) <= _NAME
+        and 0 < len(other) <= _NAME
+        and (a == 0 or mine[a - 1].text not in _ARTICLES)
+        and all(w.is_name or a == n == 0 for n, w in enumerate(one))
+        and not any(w.text in _ARTICLES or is_known(w.text, own) for w in one)
+        and all(is_known(w.text, known) for w in one)
+        and not all(is_common(w.text) for w in one)
+        and any(
+            first.is_name and first.tells and second.is_name for first, second in pairwise(other)
+        )
     )
 
 

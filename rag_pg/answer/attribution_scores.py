@@ -12,10 +12,10 @@ from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
 from rag_pg.answer.strange import is_english, strange_words
-from rag_pg.answer.term_match import are_unlike
+from rag_pg.answer.term_match import are_unlike, near_words
 from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
-from rag_pg.text import words
+from rag_pg.text import content_words, is_function_word, words
 
 # Pairs of a word and that in whose place it stands, which are compared in meaning:
 MOST_PAIRS = 4  # of a statement
@@ -76,7 +76,9 @@ class Checker:
         if together is False and len(sources) > 1:  # each source says a part
             together = self._together(claim, sources)
         is_cited = each or statement.leads_in
-        if together is not False and self.refutes(claim, sources, together, is_cited=is_cited):
+        if together is not False and self.refutes(
+            claim, sources, together, is_cited=is_cited, quotes=[*quotes.values()]
+        ):
             denied = dict.fromkeys(alone if each else (), False)
             return Verdicts(is_supported=False, supports=denied, quotes=quotes)
         supports: dict[int, Verdict] = {}
@@ -96,10 +98,20 @@ class Checker:
         return Verdicts(is_supported=together, supports=supports, quotes=quotes)
 
     def refutes(
-        self, claim: str, sources: Sequence[Cited], verdict: Verdict, *, is_cited: bool = True
+        self,
+        claim: str,
+        sources: Sequence[Cited],
+        verdict: Verdict,
+        *,
+        is_cited: bool = True,
+        quotes: Sequence[str] = (),
     ) -> bool:
         """Whether something of a claim is in no source, or it is about something else by its words
-        where nothing else tells."""
+        where nothing else tells.
+
+        Args:
+            quotes: sentences of the sources that say it best, whose words others may stand for.
+        """
         texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
         results = [source.text for source in sources if source.by_tool]
         asked = self.question
@@ -109,9 +121,20 @@ class Checker:
             unlike = partial(self._are_unlike, islice(self.pairs, MOST_PAIRS))
         return (
             bool(find_veto(claim, texts, asked, known, results, unlike))
-            or (not is_cited and bool(strange_words(claim, known)))
+            or (not is_cited and self._is_strange(claim, known, quotes))
             or (verdict is None and is_about_else(claim, texts, known, is_cited=is_cited))
         )
+
+    def _is_strange(self, claim: str, known: Collection[str], quotes: Sequence[str]) -> bool:
+        """Whether a claim has words that neither its sources have nor everybody uses, and that mean
+        nothing of what these sentences say."""
+        found = strange_words(claim, known)
+        if found and self.embedder and is_english(claim):
+            others = [w for w in content_words(" ".join(quotes)) if not is_function_word(w)]
+            own = [w for w in content_words(claim) if w not in known and not is_function_word(w)]
+            near = near_words(own, [*dict.fromkeys(others)], self.embedder, self.note)
+            found = strange_words(claim, {*known, *near})
+        return bool(found)
 
     def _are_unlike(self, left: Iterator[int], one: str, other: str, text: str) -> bool | None:
         if not self.embedder or next(left, None) is None:

@@ -7,11 +7,13 @@ import calendar
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, takewhile
 
 from rag_pg.answer.figures import ORDINALS, YEAR, counted_figures, in_digits, is_number
+from rag_pg.answer.measures import comparable_amounts, is_unit
 from rag_pg.answer.negation import is_negated, without_particle
+from rag_pg.answer.order import GERMAN
 from rag_pg.answer.relations import PRONOUNS, in_figures, is_same
 from rag_pg.answer.talk import AUXILIARIES
 from rag_pg.text import common_start, is_among, is_function_word, same_word, words
@@ -22,7 +24,7 @@ _Ranked = tuple[int, list[str]]  # a quantity or a place in an order, and nouns 
 _QUANTIFIERS = """
 all every each both any alle jeder jede jedes sämtliche beide tous toutes chaque todos todas cada
 most majority half meisten mehrheit hälfte plupart majorité moitié mayoría mitad
-many viele beaucoup muchos muchas
+many much viele viel beaucoup muchos muchas mucho mucha
 some certain several einige manche mehrere certains certaines quelques plusieurs algunos algunas
 few little wenige peu pocos pocas
 no none neither kein keine keiner keinen aucun aucune ningún ninguna
@@ -56,6 +58,7 @@ _OF = re.compile(  # what tells some of a kind from others
     r"(?:the\s+|an?\s+|de[rnm]\s+|die\s+|das\s+)?(\w+)",
     re.IGNORECASE,
 )
+_BOUNDS = frozenset(words("under over below above aged unter über"))  # what a number is behind
 _VERBS = {  # what stands before a verb, by what it says of it
     kind: re.compile(rf"\b(?:{before})(\w+)", re.IGNORECASE)
     for kind, before in {
@@ -125,6 +128,14 @@ _CONDITION = re.compile(  # a clause that begins with it says when the other one
     r"|à moins|siempre que|salvo que|a menos que)\b",
     re.IGNORECASE,
 )
+_ONE_OF = re.compile(
+    r"(?i)\b(?:(?:one|two|three|some|many|several) of|among|eine[rsm]? der|zu den|unter den"
+    r"|une? des|parmi les|un[oa] de l[oa]s)\s((?:the\s)?(?:\w+\s){0,2}\w+)"
+)
+_SUPERLATIVE = re.compile(
+    r"(?i)(?:^|\b(?:the|der|die|das|den|dem)\s)(?:most\s)?(\w{2,}e?st(?:en?|e[rs])?)\b"
+)
+_MOST_OF = 6  # letters that forms of a superlative have in common
 _COMPARES = re.compile(r"(?i)\bthan\b|\w\wer als\b|\b(?:plus|moins|más|menos) \w+ que\b")
 _WORD = re.compile(r"\w+")
 _TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
@@ -158,6 +169,7 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         or _dates_otherwise(claim, sentence)
         or _says_otherwise(claim, sentence)
         or _frees(claim, sentence)
+        or _is_first_of_many(claim, sentence)
         or _ranks_otherwise(_ordinals(claim), _ordinals(sentence), operator.eq)
         or _mixes_parallels(claim, sentence)
         or _takes_predicate(claim, sentence)
@@ -183,7 +195,12 @@ def widens(claim: str, sentence: str, question: str) -> bool:
         kind = words(behind[1]) if behind else []
         if is_all and len(at) == 1:
             kind += words(sentence[: at[0].start()])[-1:]
-        kind = [w for w in kind if not (is_function_word(w) or is_number(w) or _has(mine, w))]
+        is_bound = behind is not None and words(behind[0])[0] in _BOUNDS
+        kind = [
+            w
+            for w in kind
+            if not (is_function_word(w) or (is_number(w) and not is_bound) or _has(mine, w))
+        ]
         rest = [word for word in _tokens(sentence) if word not in kind]
         same = sum(_has(mine, word) for word in rest)
         is_copy = len(mine) > 1 and _has_all(rest, mine) and same >= len(rest) * _MOST
@@ -318,6 +335,22 @@ def _frees(claim: str, sentence: str) -> bool:
     return bool(free and must and not may) and not is_negated(sentence)
 
 
+def _is_first_of_many(claim: str, sentence: str) -> bool:
+    """Whether a claim says "the oldest" of what a sentence says to be one of the oldest."""
+    if _ONE_OF.search(claim):
+        return False
+    many = {
+        most[:_MOST_OF]
+        for found in _ONE_OF.findall(sentence)
+        for most in _SUPERLATIVE.findall(found)
+    }
+    own, there = (
+        {most[:_MOST_OF] for most in _SUPERLATIVE.findall(text)}
+        for text in (claim, _ONE_OF.sub(" ", sentence))
+    )
+    return bool(own & many - there)
+
+
 def _ordinals(text: str) -> Iterator[_Ranked]:
     """What is the first, the fourth and so on."""
     for word, noun in pairwise(words(text)):
@@ -340,11 +373,41 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
     wholes += [[*zip(*pair, strict=True)] for pair in pairwise(_GIVEN.findall(sentence.lower()))]
     if not is_negated(claim) and any(_is_mixed(claim, slots) for slots in wholes):
         return True
+    if any(_takes_figure(mine, *pair) for _, mine in _stating(claim) for pair in pairwise(parts)):
+        return True
     return _takes_cell(claim, sentence) or any(
         _is_mixed(clause, slots)
         for clause, mine in _stating(claim)
         if not any(_has_all(part, mine) for part in tokens)
         for slots in pairs
+    )
+
+
+def _takes_figure(mine: Sequence[str], one: str, other: str) -> bool:
+    """Whether a clause, with its words, has the figures of one of two things that are measured
+    alike, and names the other: "Trains run every 15 minutes at night" where that is by day, and at
+    night every 30."""
+    first, second = _tokens(one), _tokens(other)
+    own, figures, others = ([w for w in side if w.isdigit()] for side in (mine, first, second))
+    named = [w for w in second if not (w.isdigit() or is_unit(w) or _has(first, w))]
+    if not (named and own and figures and others) or own not in (figures, others):
+        return False
+    stated = [w for w in mine if not w.isdigit()]
+    if figures == others or not _has_all([*first, *second], stated) or not _are_alike(one, other):
+        return False
+    if own == figures:
+        return _has_all(stated, named)
+    return _has_all(first, stated) and not any(_has(stated, w) for w in named) and len(stated) > 1
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether the numbers of two clauses are of one unit or of units that can be compared."""
+    kinds = ({kind for kind, _ in comparable_amounts(part)} for part in (one, other))
+    if not set.isdisjoint(*kinds):
+        return True
+    units, theirs = ([of for _, _, of in counted_figures(part)] for part in (one, other))
+    return any(
+        (not of and bool(unit)) or same_word(unit, of) for unit in units for of in theirs if unit
     )
 
 
@@ -374,14 +437,15 @@ def _takes_predicate(claim: str, sentence: str) -> bool:
     approves leave" where it records it and managers approve it."""
     parts = [(part, tokens) for part in _CLAUSE.split(sentence) if (tokens := _tokens(part))]
     subjects: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
+    has_subject = partial(_has_subject, is_german=not GERMAN.isdisjoint(words(sentence)))
     for (one, mine), (other, theirs) in pairwise(parts):
-        if _has_subject(one) and _has_subject(other):
+        if has_subject(one) and has_subject(other):
             subjects.setdefault(mine[0][:_STEM], []).append((mine, theirs))
             subjects.setdefault(theirs[0][:_STEM], []).append((theirs, mine))
     return any(
         _is_of_other(tokens, own, other)
         for clause, tokens in (_stating(claim) if subjects else ())
-        if tokens and _has_subject(clause)
+        if tokens and has_subject(clause)
         for own, other in subjects.get(tokens[0][:_STEM], ())
     )
 
@@ -405,9 +469,13 @@ def _is_of_other(clause: Sequence[str], own: Sequence[str], other: Sequence[str]
     ) <= len(stated) * (1 - _MOST)
 
 
-def _has_subject(clause: str) -> bool:
-    """Whether a clause begins with what it speaks of: neither with a verb nor with a pronoun."""
-    first = (clause.split() or [""])[0].lower()
+def _has_subject(clause: str, *, is_german: bool) -> bool:
+    """Whether a clause begins with what it speaks of: neither with a verb nor with a pronoun. In
+    German a word in small letters that says something is no subject."""
+    first = (clause.split() or [""])[0]
+    if is_german and first.islower() and not is_function_word(first):
+        return False
+    first = first.lower()
     return first not in AUXILIARIES and PRONOUNS.isdisjoint(words(first))
 
 

@@ -91,7 +91,9 @@ _COUNTED = re.compile(
     r"\b(?:how\s+many|wie\s*viele|combien\s+d['’e]|cuánt[oa]s|quant[ie])\s*(\w+)", re.IGNORECASE
 )
 _MONEY = re.compile(r"[€$£]\s?\d")
-_SUM = re.compile(r"([€$£])\s?(\d(?:[\d.,]*\d)?)")
+_SUM = re.compile(  # $310 million, 310 million dollars
+    r"([€$£])\s?(\d(?:[\d.,]*\d)?)|(?<![\d.,€$£])(\d(?:[\d.,]*\d)?)\s(\w{3,9})\.?\s([^\W\d_]+|[€$£])"
+)
 
 
 def _read_units() -> dict[str, tuple[int, Decimal, str]]:
@@ -141,7 +143,7 @@ def foreign_measures(claim: str, source: str, results: str = "", whole: str = ""
     converted = {written.split()[0] for written in same}
     given, figures = figures_of(results), figures_of(source)
     wrong = [n for n in foreign_figures(claim, source, results) if n not in converted]
-    paid, known_sums = ({*_SUM.findall(text)} for text in (claim, source))
+    paid, known_sums = ({*_sums(text)} for text in (claim, source))
     wrong += [n for sign, n in paid - known_sums if any(n == of for _, of in known_sums)]
     for written, quantity in mine:
         value, dimension = quantity[0], quantity[1]
@@ -155,6 +157,15 @@ def foreign_measures(claim: str, source: str, results: str = "", whole: str = ""
         computed = _computed(claim, f"{source}\n{whole}", figures | figures_of(whole))
         computed |= _differences(claim, mine, source)
     return [one for one in dict.fromkeys(wrong) if one.split()[0] not in computed]
+
+
+def _sums(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the currency and the number of each sum with a sign or a magnitude."""
+    for match in _SUM.finditer(text):
+        name = _plain(match[1] or match[5])
+        is_sum = match[1] or _is_magnitude(_plain(match[4]))
+        if is_sum and name in _UNITS and not _UNITS[name][1]:
+            yield _UNITS[name][2], match[2] or match[3]
 
 
 def _all_of_units(
@@ -226,6 +237,10 @@ def _halves(claim: str, source: str) -> set[Decimal]:
 def is_unit(word: str) -> bool:
     """Whether a word is a unit that amounts are compared in."""
     return word in _UNITS
+
+
+def _is_magnitude(word: str) -> bool:
+    return word in _UNITS and _UNITS[word][0] == _UNITS["thousand"][0]
 
 
 @lru_cache(64)

@@ -104,6 +104,7 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
     own = {word for text in (question, *sources) for word in words(text)}
     known = {word: is_known(word, own) for word in _new(claim)}
     told = sum(known.values())
+    figures = sum(word.isdigit() and word in own for word in words(claim))
     for match in _PART.finditer(claim):
         if match["last"] and any(map(is_function_word, words(match["last"])[1:])):
             continue  # no member of a list: "and resume it later"
@@ -112,7 +113,7 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
         inside = _new(match[0])  # with the word that adds it
         rest = len(known) - len(inside)
         rest_told = told - sum(known[word] for word in inside)
-        if 3 * shared <= len(part) > 0 and rest_told >= max(2, rest * _REST):
+        if 3 * shared <= len(part) > 0 and rest_told + figures >= max(2, rest * _REST):
             return True
     parts = [_new(member) for match in _LISTED.finditer(claim) for member in match.groups()]
     parts += (

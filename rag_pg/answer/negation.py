@@ -14,7 +14,7 @@ _NEGATION = re.compile(
     r"""(?<!\w)(?:not|no|never|none|nobody|niemand\w*|nadie|nothing|neither|nor|cannot|without|excluding
     |excluded\ from|free\ of|frei\ von|außer
     |except|all\ but|apart\ from|aside\ from
-    |rather\ than
+    |rather\ than|exempt(?:ed)?
     |hardly|barely|scarcely|kaum|(?:fail(?:s|ed)?|refuse[sd]?)\ to
     |with\ the\ exception|mit\ Ausnahme|à\ l['’]exception
     |\w+n['’]t|forbid\w*|prohibit\w*|prohibition|ban|bans|banned|verboten|untersagt|interdit\w*|prohibid\w*
@@ -57,6 +57,8 @@ _ONLY_WITH = re.compile(
     r"|sólo con|solo con)\s",
     re.IGNORECASE,
 )
+_BY = re.compile(r"\b(?:by|par|por)\s", re.IGNORECASE)
+_FROM = re.compile(r"\b(?:from|à|auprès de)\s", re.IGNORECASE)
 _EVEN_WITHOUT = re.compile(
     r"\b(?:(?:even|also) without|(?:auch|selbst) ohne|même sans|(?:incluso|aun) sin)\s",
     re.IGNORECASE,
@@ -189,21 +191,22 @@ def _denies(clause: str, sentence: str, before: str) -> bool:
         for part in nearest
     ]
     opposite = opposites[0] if opposites and all(opposites) else None
-    if sum(_has(around, word) for word in mine) + bool(opposite) < _ALIKE * len(mine):
+    turned = is_turned(clause, sentence)
+    same = sum(_has(around, word) for word in mine) + (bool(opposite) or turned)
+    if same < _ALIKE * len(mine):
         return False
     if most == len(mine) and any(
         _count(part) == here and not (is_turned(clause, part) or find_opposite(clause, part))
         for part in nearest
     ):
         return False  # the part says it
-    turned = is_turned(clause, sentence)
     if _lacks(clause, sentence):
         return True
     is_same = turned and not is_swapped(clause, sentence)
     if opposite and is_same and not (OF_SIDES | _DIRECTIONS).isdisjoint(opposite):
         opposite = None  # the same, said twice
     if opposite and not turned and _is_converse(clause, sentence, opposite):
-        opposite = None  # A sold it to B, B bought it from A
+        opposite = None  # A sold it to B, B bought it from A; it was sold by A
     if is_only:  # what it implies of others is not read
         return turned and opposite is None and not here and not others
     there = [*content_of(sentence), *(opposite or ())[:1]]
@@ -260,6 +263,8 @@ def _first_words(before: re.Pattern[str], text: str) -> list[str]:
 def _is_converse(clause: str, sentence: str, opposite: tuple[str, str]) -> bool:
     """Whether what stands before a word of a clause stands behind its opposite in a sentence, and
     what stands behind it before."""
+    if _is_in_both(_BY, clause, _FROM, sentence) or _is_in_both(_FROM, clause, _BY, sentence):
+        return True
     before, behind = _around(clause, opposite[0])
     first, second = _around(sentence, opposite[1])
     return all(

@@ -24,7 +24,7 @@ left | right; male man men | female woman women; public | private;
 succeed success successful win won victory | fail failure lose lost defeat;
 accept approve adopt allow permit agree | reject refuse deny forbid prohibit ban disagree;
 support promote encourage stimulate strengthen | oppose inhibit suppress hinder discourage weaken;
-supporter proponent advocate | opponent detractor critic; include | exclude;
+supporter proponent advocate | opponent detractor critic; include | exclude leftout;
 create build establish | destroy abolish demolish dissolve; buy purchase | sell sold;
 import | export; enter arrive arrival | leave depart departure exit; friend ally | enemy;
 always often usually frequently mostly | never rarely seldom hardly;
@@ -101,6 +101,7 @@ avantage | inconvénient; frère | sœur; père | mère; fils | fille; début | 
 _PARTICLE = re.compile(
     r"\b(?:switch|turn|power)(?:s|es|ed|ing)?\s+(?:\w+\s+){0,2}?(on|off)\b", re.IGNORECASE
 )
+_LEFT_OUT = re.compile(r"\b(?:leaves?|left|leaving)\s+(?:\w+\s+){0,2}?out\b", re.IGNORECASE)
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "anti")
 _SEPARATE = ("non", "anti")  # before a hyphen too
 _SHORTEST = 4  # letters of what follows a prefix
@@ -149,7 +150,8 @@ def find_opposite(question: str, sentence: str) -> tuple[str, str] | None:
 def _forms(text: str) -> Sequence[str]:
     """The different words; one after a separate prefix of negation is joined to it."""
     found: list[str] = []
-    for word in words(_PARTICLE.sub(r"\g<0> switch\1", text)):
+    text = _LEFT_OUT.sub(r"\g<0> leftout", _PARTICLE.sub(r"\g<0> switch\1", text))
+    for word in words(text):
         if found and found[-1] in _SEPARATE:
             word = found.pop() + word
         found.append(word)

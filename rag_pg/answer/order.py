@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from rag_pg.text import common_start, is_among, is_function_word, same_word, told_words, words
 
@@ -29,6 +29,10 @@ _PASSIVE = re.compile(
     r"(?i)\b(?:be|been|being|is|are|was|were)\s+(?:\w+ly\s+)?(\w+(?:ed|en|[dt]))\b"
     r"[^,;:]{0,99}?\sby\s(?:the\s|an?\s)?(\w+)"
 )
+_AGENT = re.compile(  # opened by the council
+    r"\b([a-z]+(?:ed|en|[dt]))\s(?:[^,;:.()]{0,60}?\s)?by\s"
+    r"(?:the|an?|its|his|her|their)\s((?:[\w'’-]+\s?){1,3})"
+)
 GERMAN = frozenset(words("der die das den dem ein einen einem und ist im am nicht aber"))
 _BECAUSE = re.compile(
     r"(?i)\b(?:because(?: of)?|due to|owing to|weil|wegen|aufgrund|parce qu|à cause de|porque"
@@ -37,9 +41,10 @@ _BECAUSE = re.compile(
 _SO = re.compile(
     r"(?i)[,;]\s(?:and |und |et |y )?(?:so|therefore|deshalb|daher|darum|deswegen|donc|por eso)\s"
 )
+_WHEN = frozenset(words("when where while if as because since after before although that which"))
 _AND = frozenset(words("and or und oder et ou y o as well"))
 # What two things are to each other in either direction.
-_MUTUAL = frozenset(
+MUTUAL = frozenset(
     words("same equal equals equivalent similar different differ differs resemble married marry")
     + words("meet meets met border borders adjacent neighbour near between with plus together")
     + words(
@@ -101,13 +106,32 @@ def is_done_to(claim: str, sentence: str) -> bool:
     at = [n for n, word in enumerate(told) if same_word(verb, word)]
     if not actor or len(at) != 1:
         return False
-    before, behind = told[: at[0]], told[at[0] :]
+    before, behind = told[: at[0]], [*takewhile(lambda w: w not in _WHEN, told[at[0] :])]
     if "by" in behind or is_among(actor, before) or not is_among(actor, behind):
         return False
     return any(
         is_among(word, before) and not is_among(word, behind)
         for word in told_words(claim[: done.start()])
     )
+
+
+def is_done_by_another(claim: str, sentence: str) -> bool:
+    """Whether a claim names another one by whom a thing is done: "opened by the government" for
+    "opened in May by the council"."""
+    mine, there = told_words(claim), told_words(sentence)
+    return any(
+        same_word(verb.lower(), done.lower())
+        and not any(is_among(word, there) for word in actors)
+        and not any(is_among(word, mine) for word in others)
+        for verb, actor in _AGENT.findall(claim)
+        for done, other in _AGENT.findall(sentence)
+        if (actors := _who(actor)) and (others := _who(other))
+    )
+
+
+def _who(phrase: str) -> list[str]:
+    """The words that a phrase begins with that say something."""
+    return [*takewhile(lambda word: not is_function_word(word), words(phrase))]
 
 
 def misorders(claim: str, sentence: str) -> bool:
@@ -195,7 +219,7 @@ def _moved(before: Sequence[_Word], behind: Sequence[_Word]) -> Sequence[_Word]:
 
 def _links(middle: Sequence[_Word], *, is_german: bool) -> bool:
     told = [word for word in middle if word.tells]
-    if not told or any(word.text in _MUTUAL for word in middle):
+    if not told or any(word.text in MUTUAL for word in middle):
         return False
     return not is_german or len(told) < len(middle)
 

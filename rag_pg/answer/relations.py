@@ -17,6 +17,7 @@ _SIDES = """
 before; prior to; ahead of; vor; bevor; avant; antes de | after; following; nach; nachdem; après | during; während; pendant; durante
 at most; up to; maximum of; no longer; höchstens; bis zu; au plus; au maximum; como máximo; a lo sumo; jusqu'à | at least; minimum of; mindestens; au moins; al menos; como mínimo
 less than; fewer than; shorter than; younger than; lower than; smaller than; under; below; weniger als; kürzer als; jünger als; niedriger als; unter; unterhalb; moins de; au-dessous de; menos de | more than; longer than; older than; higher than; greater than; larger than; over; above; exceed; exceeds; exceeding; mehr als; länger als; älter als; höher als; über; oberhalb; plus de; au-dessus de; más de
+until; till; bis | since; seit; depuis; desde
 at the latest; spätestens; au plus tard; a más tardar | at the earliest; frühestens; au plus tôt; como pronto
 """  # noqa: E501
 _DURING = 2  # the third side of a time
@@ -37,6 +38,10 @@ _BOUND_BY: list[tuple[Callable[[Decimal, Decimal], bool], re.Pattern[str]]] = [
         strict=True,
     )
 ]
+_SINCE_THEN = re.compile(  # 2009
+    r"\b((?:1\d|20)\d\d)\b(.*?)\b(?:since then|seitdem|seither|depuis lors|desde entonces)\b",
+    re.IGNORECASE,
+)
 _NEGATIONS = frozenset(words("no not never cannot nicht nie pas jamais nunca"))
 _THAN = re.compile(
     r"\b(?:more|less|fewer|mehr|weniger|plus|moins|más|menos|\w{2,}er)\s+(?:\w+\s+){0,3}?"
@@ -90,7 +95,7 @@ def is_turned(claim: str, sentence: str) -> bool:
 
 @lru_cache(1024)
 def _relations(text: str) -> tuple[tuple[int, int, str], ...]:
-    return tuple(_read_relations(text))
+    return tuple(_read_relations(_SINCE_THEN.sub(r"\1\2since \1", text)))
 
 
 def _read_relations(text: str) -> Iterator[tuple[int, int, str]]:

@@ -358,6 +358,30 @@ def are_unlike(
         return None
 
 
+def near_words(
+    some: Sequence[str],
+    others: Sequence[str],
+    embedder: Callable[[], Embedder | None],
+    note: Callable[[str], object] = str,
+) -> set[str]:
+    """Return those of some words of English that mean about what one of others means: by two
+    spreads, as of many words one is by chance nearer than any; none where it cannot be told."""
+    try:
+        with half_of_the_time():
+            opened = embedder()
+            if not some or not others or opened is None or not _knows_words(opened):
+                return set()
+            vectors = embed_documents(opened, [*some, *others])
+    except (ProviderError, ModelUnavailable) as exc:
+        note(f"{BY_WORDS}: {exc}")
+        return set()
+    theirs = vectors[len(some) :]
+    any_word = theirs @ _ordinary[opened.fingerprint].T
+    least = any_word.mean(axis=1) + 2 * SPREADS * any_word.std(axis=1)
+    is_near = (vectors[: len(some)] @ theirs.T > least).any(axis=1)
+    return {word for word, near in zip(some, is_near, strict=True) if near}
+
+
 def _are_near(one: str, other: str, text: str, embedder: Embedder) -> bool:
     """Whether two words are nearer to each other in a text than most words are to the second."""
     texts = [text.format(word) for word in (one, other, *ordinary_words())]

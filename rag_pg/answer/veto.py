@@ -9,6 +9,8 @@ from itertools import pairwise, takewhile
 
 from rag_pg.answer.aligned import Unlike, is_altered
 from rag_pg.answer.comparisons import is_reckoned_wrongly
+from rag_pg.answer.crossed import crosses
+from rag_pg.answer.excepted import is_excepted
 from rag_pg.answer.exchanged import is_exchanged, lifts_only, widens
 from rag_pg.answer.figures import counted_figures, figures_of, is_number
 from rag_pg.answer.measures import foreign_measures, is_measured_otherwise, is_unit
@@ -18,7 +20,7 @@ from rag_pg.answer.near_copy import (
     leaves_out_condition,
 )
 from rag_pg.answer.negation import CLAUSE, contradicts, is_negated
-from rag_pg.answer.order import is_done_to, misorders, swaps, turns_cause
+from rag_pg.answer.order import is_done_by_another, is_done_to, misorders, swaps, turns_cause
 from rag_pg.answer.passage import read_source
 from rag_pg.answer.rows import is_not_the_most, is_of_another_row
 from rag_pg.answer.strange import is_known, says_how
@@ -96,6 +98,8 @@ def find_veto(
         contradicts(claim, sentence, before) or sentence in denied for sentence, before in near
     ):
         return "the source says the opposite"
+    if any(is_excepted(claim, [text for text, _ in _told(one)]) for one in sources):
+        return "the source says the opposite"
     is_else = bool(near) and all(
         (not results and is_measured_otherwise(claim, sentence))
         or is_exchanged(claim, sentence)
@@ -103,6 +107,8 @@ def find_veto(
         or misorders(claim, sentence)
         or turns_cause(claim, sentence)
         or is_done_to(claim, sentence)
+        or is_done_by_another(claim, sentence)
+        or crosses(claim, sentence, before)
         or leaves_out_condition(claim, sentence, before, question)
         or widens(claim, sentence, question)
         or lifts_only(claim, sentence)

@@ -216,6 +216,30 @@ def test_a_word_in_the_place_of_one_that_means_the_same_is_no_lie(
     assert told == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("source", "claim", "is_supported"),
+    [
+        (
+            "Tenants may keep small animals such as hamsters or birds without asking.",
+            "Small pets like hamsters and birds can be kept without permission.",
+            True,
+        ),
+        (
+            "The bridge over the Tarn is 2,460 metres long. Cyclists are not admitted.",
+            "The bridge over the Tarn is painted white and lit by blue lamps at night.",
+            False,
+        ),
+    ],
+)
+def test_words_near_to_those_of_a_source_are_not_strange(
+    source: str, claim: str, is_supported: bool, minilm: MiniLM
+) -> None:
+    (statement,) = read_statements(claim)
+    here = [Cited(number=1, text=source)]
+    assert Checker().verdicts(statement, here).is_supported is False
+    assert Checker(embedder=lambda: minilm).verdicts(statement, here).is_supported is is_supported
+
+
 def test_a_space_that_knows_no_words_tells_nothing_of_two() -> None:
     class Down(HashEmbedder):
         def embed_documents(self, texts: Sequence[str]) -> Vectors:
