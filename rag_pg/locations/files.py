@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -24,18 +25,20 @@ from rag_pg.locations.location import (
 from rag_pg.locations.secrets import without_secrets
 from rag_pg.types import LoadFailure, Unchanged
 
-ARCHIVES = {
-    ".zip": "zip",
-    ".tar": "tar",
-    ".tar.gz": "tar",
-    ".tgz": "tar",
-    ".tar.bz2": "tar",
-    ".tar.xz": "tar",
+ARCHIVES: Mapping[str, tuple[str, str | None]] = {  # their kind, and how they are compressed
+    ".zip": ("zip", None),
+    ".tar": ("tar", None),
+    ".tar.gz": ("tar", "gzip"),
+    ".tgz": ("tar", "gzip"),
+    ".tar.bz2": ("tar", "bz2"),
+    ".tar.xz": ("tar", "xz"),
 }
 _IS_UTF8 = 0x800  # the flag of a name
 _REFUSED = ("http", "https", "reference", "dir", "cached", "blockcache", "filecache", "simplecache")
 _CONTENT = ("ETag", "etag", "md5Hash", "content_md5", "CRC", "crc", "sha", "hex")
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "updated", "date_time", "created")
+# A time in whole seconds is that of two writes within one. The store's clock may be behind.
+_SETTLED = timedelta(minutes=1)
 
 
 class Files(Location):
@@ -55,23 +58,26 @@ class Files(Location):
             raise InvalidInput(
                 f"cannot sync {without_secrets(location)}: name one store, e.g. s3://bucket/folder/"
             )
-        kind = next((k for end, k in ARCHIVES.items() if location.lower().endswith(end)), None)
-        address = f"{kind}://::{location}" if kind else location
+        ends = (known for end, known in ARCHIVES.items() if location.lower().endswith(end))
+        kind, compression = next(ends, (None, None))
         with extra("sources", error=LocationUnavailable):
             from fsspec.core import url_to_fs
-            from fsspec.registry import known_implementations, registry
+            from fsspec.registry import filesystem, known_implementations, registry
         if protocol not in registry and protocol not in known_implementations:
             raise InvalidInput(
                 f"{protocol}:// is no store that fsspec knows; see docs/guides/sources.md"
             )
-        own = {"skip_instance_cache": True, **options}  # credentials may have changed
-        given = {protocol: own} if kind else own
-        if location.lower().endswith(".tgz"):  # a name of which fsspec does not tell it
-            given = {**given, "tar": {"compression": "gzip"}}
+        fresh = {"skip_instance_cache": True}  # credentials may have changed
+        # fsspec takes what stands behind these signs for options of SFTP and others.
+        begin = location if protocol == "file" else re.split("[?#]", location, maxsplit=1)[0]
         with self._explained():
-            self._files, self._root = url_to_fs(address, **given)
+            self._files, self._root = url_to_fs(begin, **fresh, **options)
+            self._root += location[len(begin) :]
             self._is_tar = kind == "tar"
             if kind:
+                packed = self._files.open(self._root, "rb")
+                more = {"compression": compression} if compression else {}
+                self._files, self._root = filesystem(kind, fo=packed, **fresh, **more), ""
                 _name_members(self._files)
             elif not self._root:  # of sftp://host, which lists nothing
                 self._root = "/"
@@ -190,7 +196,10 @@ def _from_top(name: str) -> str:
 
 
 def _reason(exc: BaseException) -> str:
-    return without_secrets(str(exc)) or type(exc).__name__
+    told = str(exc)
+    if isinstance(exc, UnicodeDecodeError):  # of paramiko, which reads names as UTF-8
+        told = f"the name {str(exc.object)[2:-1]} is not valid UTF-8; rename it"
+    return without_secrets(told) or type(exc).__name__
 
 
 def _tag(info: Mapping[str, Any]) -> str:
@@ -199,6 +208,16 @@ def _tag(info: Mapping[str, Any]) -> str:
         for name in names:
             value = info.get(name)
             if value not in (None, ""):
+                if _is_new(value):
+                    return ""
                 shown = value.isoformat() if isinstance(value, datetime) else str(value)
                 return f"{name} {shown} {info.get('size')}"
     return ""
+
+
+def _is_new(value: object) -> bool:
+    """Whether a time may be that of a further write, too."""
+    if not isinstance(value, datetime) or value.microsecond:
+        return False
+    written = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return datetime.now(UTC) - written < _SETTLED

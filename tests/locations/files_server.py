@@ -45,6 +45,7 @@ def serve_files(root: Path, secret: str) -> Iterator[int]:
         def open(self, path: str, flags: int, attr: Any) -> Any:
             handle = paramiko.SFTPHandle(flags)
             handle.readfile = (root / path.strip("/")).open("rb")
+            handle.stat = lambda: self.stat(path)
             return handle
 
     key = paramiko.RSAKey.generate(2048)

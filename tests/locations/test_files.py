@@ -7,6 +7,7 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -363,6 +364,7 @@ class Shelf(AbstractFileSystem):  # type: ignore[misc]
     protocol = "shelf"
     files: ClassVar = {"top/a.md": b"Red fish.", "top/in/b.md": b"Blue bird."}
     locked: ClassVar[set[str]] = set()
+    written: datetime | None = None
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         path = self._strip_protocol(path)
@@ -371,8 +373,8 @@ class Shelf(AbstractFileSystem):  # type: ignore[misc]
         start = f"{path}/" if path else ""
         parts = {name.removeprefix(start).partition("/")[:2] for name in self.files
                  if name.startswith(start)}  # fmt: skip
-        return [{"name": start + first, "type": "directory" if more else "file", "size": None}
-                for first, more in sorted(parts)]  # fmt: skip
+        return [{"name": start + first, "type": "directory" if more else "file", "size": None,
+                 "mtime": self.written} for first, more in sorted(parts)]  # fmt: skip
 
     def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
         return self.files[path]
@@ -386,3 +388,36 @@ def test_nothing_is_deleted_where_a_folder_below_cannot_be_listed(docs: Collecti
         docs.sync("shelf://top/")
     Shelf.locked.clear()
     assert docs.count() == 2 and counts(docs.sync("shelf://top/"))[2] == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "is_read"),
+    [
+        (datetime(2023, 11, 14, 8, 0, 7, tzinfo=UTC), False),
+        (datetime(2023, 11, 14, 8, 0, 7), False),
+        (datetime(2999, 11, 14, 8, 0, 7, tzinfo=UTC), True),
+        (datetime(2999, 11, 14, 8, 0, 7), True),
+        (datetime(2999, 11, 14, 8, 0, 7, 1, tzinfo=UTC), False),
+    ],
+)
+def test_a_file_that_may_be_written_again_within_its_second_is_read_again(
+    docs: Collection, monkeypatch: pytest.MonkeyPatch, written: datetime, is_read: bool
+) -> None:
+    fsspec.register_implementation("shelf", Shelf, clobber=True)
+    monkeypatch.setattr(Shelf, "written", written)
+    assert counts(docs.sync("shelf://top/")) == (2, 0, 0, 0)
+    monkeypatch.setitem(Shelf.files, "top/a.md", b"New fish.")  # as long
+    assert counts(docs.sync("shelf://top/")) == (int(is_read), 2 - is_read, 0, 0)
+
+
+def test_a_name_that_a_store_cannot_read_is_told(
+    docs: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ls(self: Any, path: str, **options: Any) -> Any:
+        return b"caf\xe9.md".decode()
+
+    fsspec.register_implementation("shelf", Shelf, clobber=True)
+    monkeypatch.setattr(Shelf, "ls", ls)
+    told = r"cannot be listed: the name caf\\xe9\.md is not valid UTF-8; rename it"
+    with pytest.raises(LocationUnavailable, match=told):
+        docs.sync("shelf://top/")

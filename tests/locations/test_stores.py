@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.config import conf, set_conf_env
 from locations.buckets import NEEDS_MOTO, SECRET, bucket
 from locations.files_server import serve_files
 
@@ -102,26 +103,53 @@ def sftp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "a.md").write_text("Red fish.")
     monkeypatch.setenv("HOME", str(tmp_path))
+    set_conf_env(conf, {**os.environ, "FSSPEC_SFTP_PASSWORD": SECRET})
     with serve_files(root, SECRET) as port:
         yield lambda: f"sftp://reader@127.0.0.1:{port}/docs"
+    conf.pop("sftp", None)
 
 
 def test_a_folder_of_sftp(
     docs: Collection, sftp: Callable[[], str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from fsspec.config import conf, set_conf_env
+    location = sftp()
+    assert counts(docs.sync(location)) == (1, 0, 0, 0)
+    (tmp_path / "served" / "docs" / "b.md").write_text("Blue fish.")
+    assert counts(docs.sync(location)) == (1, 1, 0, 0)
+    (tmp_path / "served" / "docs" / "a.md").unlink()
+    assert counts(docs.sync(location)) == (0, 1, 1, 0)
+    conf["sftp"]["password"] = "wrong"
+    with pytest.raises(LocationUnavailable, match="cannot be listed"):
+        docs.sync(location)
+    assert_never_told(docs.rag, caplog.text)  # type: ignore[arg-type]
 
-    set_conf_env(conf, {**os.environ, "FSSPEC_SFTP_PASSWORD": SECRET})
-    try:
-        location = sftp()
-        assert counts(docs.sync(location)) == (1, 0, 0, 0)
-        (tmp_path / "served" / "docs" / "b.md").write_text("Blue fish.")
-        assert counts(docs.sync(location)) == (1, 1, 0, 0)
-        (tmp_path / "served" / "docs" / "a.md").unlink()
-        assert counts(docs.sync(location)) == (0, 1, 1, 0)
-        conf["sftp"]["password"] = "wrong"
-        with pytest.raises(LocationUnavailable, match="cannot be listed"):
-            docs.sync(location)
-        assert_never_told(docs.rag, caplog.text)  # type: ignore[arg-type]
-    finally:
-        conf.pop("sftp", None)
+
+def test_a_file_of_sftp_that_is_written_twice_within_a_second(
+    docs: Collection, sftp: Callable[[], str], tmp_path: Path
+) -> None:
+    path = tmp_path / "served" / "docs" / "a.md"
+    tomorrow = path.stat().st_mtime + 86_400
+    for text in ("Red fish.", "New fish."):
+        path.write_text(text)
+        os.utime(path, (tomorrow, tomorrow))
+        docs.sync(sftp())
+        assert docs.get(f"{sftp()}/a.md").content == text
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b=c", "a%20b", "a b", "50%", "[z]", "*", "ü;x&y+z"])
+def test_folders_and_archives_of_any_name(
+    docs: Collection, sftp: Callable[[], str], bucket: Any, tmp_path: Path, name: str
+) -> None:
+    import zipfile
+
+    root = tmp_path / "served" / "docs"
+    (root / name).mkdir()
+    (root / name / f"{name}.md").write_text("Red fish.")
+    with zipfile.ZipFile(root / f"{name}.zip", "w") as archive:
+        archive.writestr(f"{name}.md", "Blue fish.")
+    for one in (f"{name}/{name}.md", f"{name}.zip"):
+        bucket.put_file(str(root / one), f"handbook/own/{one}")
+    for start in (sftp(), "s3://handbook/own"):
+        for location in (f"{start}/{name}", f"{start}/{name}.zip"):
+            assert counts(docs.sync(location)) == (1, 0, 0, 0)
+            assert docs.get(f"{location}/{name}.md").uri == f"{location}/{name}.md"
