@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
+from unicodedata import category
 
 from rag_pg.errors import UnsupportedFile
 from rag_pg.extras import extra
@@ -36,6 +37,8 @@ _LARGER = {  # what is called so is often the larger one, as browsers take it
     "shift_jis": "cp932",
 }
 _ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
+_SHIFTED = re.compile(rb"\x1b\$(?:[@-B]|[()*][@-Z])")  # ISO 2022: what follows is of two bytes each
+_UNMARKED = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
 
 class Decoded(NamedTuple):
@@ -51,7 +54,8 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
     """Return the text of a file with \\n as line end. No letter is ever left out.
 
     It is UTF-8, or UTF-16 or UTF-32 with a byte order mark, or in the encoding `declared`. Where it
-    is none of these its encoding is detected, and the note names it. UTF-8 with a few damaged
+    is none of these its encoding is detected, and the note names it: that of ISO 2022 by its
+    escape sequences, UTF-16 and UTF-32 without a mark by their NUL. UTF-8 with a few damaged
     bytes, up to 4 or 1 % of the file, keeps U+FFFD in their place, and the note counts them.
 
     Raises: UnsupportedFile (binary, an encoding that cannot be told);
@@ -60,16 +64,21 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
     few = max(4, len(data) // 100)
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
     controls = len(data) - len(data.translate(None, _CONTROLS))
-    if encoding in ("utf-8", "utf-8-sig") and controls > few:
+    plain = encoding in ("utf-8", "utf-8-sig")
+    if data.isascii() and _SHIFTED.search(data):
+        return _decoded(*_shifted(data))
+    if plain and controls > few:
+        if (found := _unmarked(data, controls)) is not None:
+            return _decoded(*found)
         raise UnsupportedFile(
             f"is not text: {controls:,} of {len(data):,} bytes are control characters; "
-            "convert it to text, or to UTF-8 if it is UTF-16"
+            "convert it to text in UTF-8"
         )
     note = ""
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as exc:
-        found = None if encoding in ("utf-16", "utf-32") else _detect(data, declared, few)
+        found = _unmarked(data, controls) or _detect(data, declared, few) if plain else None
         if found is None:
             raise UnsupportedFile(
                 f"is not {encoding.upper()}: byte 0x{data[exc.start]:02x} at offset {exc.start:,}; "
@@ -77,8 +86,43 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
                 "the encoding it has"
             ) from exc
         text, note = found
+    return _decoded(text, note)
+
+
+def _decoded(text: str, note: str) -> Decoded:
     text, removed = clean_text(text)
     return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), removed, note)
+
+
+def _shifted(data: bytes) -> tuple[str, str]:
+    """Return a text in ISO 2022 and a note. Raises: UnsupportedFile."""
+    larger = re.sub(rb"\x1b\$[@B]", b"\x1b$(Q", data)  # with the signs that Windows writes, as ①
+    for encoding in ("iso2022_jp_2", "iso2022_jp_ext", "iso2022_kr", "iso2022_jp_2004"):
+        with suppress(UnicodeDecodeError):
+            text = (larger if encoding == "iso2022_jp_2004" else data).decode(encoding)
+            if not {"\x0e", "\x0f"} & {*text}:  # which shift, too, where an encoding knows them
+                return text, f"it is not UTF-8 and was read as {encoding}"
+    raise UnsupportedFile(
+        "has escape sequences of ISO 2022, but is none of its Japanese or Korean encodings; "
+        "convert it to UTF-8, for example with iconv -f ISO-2022-CN -t UTF-8"
+    )
+
+
+def _unmarked(data: bytes, controls: int) -> tuple[str, str] | None:
+    """Return a text in UTF-16 or UTF-32 without a mark and a note; None where it is not sure: NUL
+    may stand between the texts of another encoding. Of two orders of bytes that is right by which
+    the characters are of fewer blocks."""
+    count, found = data.count(0), list[tuple[int, str, str]]()
+    if not count or (count == controls and 4 * count < len(data)):
+        return None
+    for encoding in _UNMARKED:
+        with suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            signs = {one for one in text if not one.isspace()}
+            if not {"Cc", "Cn", "Co"} & {*map(category, signs)}:
+                note = f"it is not UTF-8 and was read as {encoding}"
+                found.append((len({ord(one) >> 8 for one in signs}), text, note))
+    return min(found)[1:] if found else None
 
 
 def decode_as(data: bytes, charset: str, *last: str) -> str | None:

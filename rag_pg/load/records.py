@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import dropwhile
+from itertools import dropwhile, islice
 from typing import Any
 
 from rag_pg.errors import InvalidInput
@@ -17,6 +17,7 @@ from rag_pg.types import Loaded
 _SNIFFED = 20_000  # characters in which the separator of a table is looked for
 _TITLES = 5  # lines that may stand above a table
 _SEPARATOR = re.compile(r"sep=([,;\t|])[ \t]*$", re.MULTILINE)
+_DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?(?:[ T].*)?|\d\d?([./-])\d\d?\1(?:\d\d){1,2}")
 _OWN = ("uri", "content", "title", "media_type", "language", "metadata")
 
 
@@ -50,10 +51,23 @@ class _Column(csv.excel):
 
 def _is_prose(text: str) -> bool:
     """Whether commas are those of sentences: a blank follows each, and below lines without one,
-    as a title, they are not as many in each line."""
+    as a title, they are not as many in each line, and part no column of figures."""
     lines = text[:_SNIFFED].split("\n")[: None if len(text) <= _SNIFFED else -1]
-    sizes = {len(row) for row in dropwhile(lambda row: len(row) < 2, csv.reader(lines)) if row}
-    return len(sizes) > 1 and not re.search(r",\S", text[:_SNIFFED])
+    read = dropwhile(lambda row: len(row) < 2, csv.reader(lines, skipinitialspace=True))
+    head, *rows = [row for row in read if row] or [[]]
+    if len({len(head), *map(len, rows)}) < 2 or re.search(r",\S", text[:_SNIFFED]):
+        return False
+    columns = zip(*(map(kind_of, row) for row in rows), strict=False)
+    return len(rows) < 2 or not any(map(all, islice(columns, 1, len(head))))
+
+
+def kind_of(cell: str) -> str:
+    """What a cell holds: a date, a number, an address, "" for words."""
+    if _DATE.fullmatch(cell):
+        return "date"
+    if any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell)):
+        return "number"
+    return "address" if " " not in cell and ("@" in cell or "://" in cell) else ""
 
 
 def json_documents(

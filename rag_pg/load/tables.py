@@ -9,18 +9,18 @@ from itertools import chain, pairwise, zip_longest
 from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
-from rag_pg.load.records import table_rows
+from rag_pg.load.records import kind_of, table_rows
 
 _LONGEST = 100_000_000  # characters of a list: each row repeats the names and what is merged
 _YEAR = re.compile("(?:19|20)[0-9][0-9]")
-_DATE = re.compile(r"\d{4}-\d\d?(?:-\d\d?)?(?:[ T].*)?|\d\d?([./-])\d\d?\1(?:\d\d){1,2}")
 
 
 def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     """Return the rows of a sheet as a list: each says its columns' names, from the first row that
     has any, so that a row can be understood without the others; where that is one of data, rows
     are without names. Below an empty row another table may begin. Rows of one text above a row of
-    several are what the sheet is called: lines above the list."""
+    several are what the sheet is called: lines above the list; so is a text alone between an empty
+    row and a further head."""
     every = ([_cell(value) for value in row] for row in rows)
     filled: Iterator[list[str]] = filter(any, every)
     above: list[list[str]] = []
@@ -38,10 +38,13 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     if names is None:  # one column, or a head of one name
         names, *rest = above or [[]]
         filled, above = chain(rest, filled), []
-    items, length = [], 0
-    for cells, is_head in _with_heads(filled):
-        if is_head:
+    items, length = list[str](), 0
+    for cells, kind in _with_heads(filled):
+        if kind == "head":
             names = cells
+            continue
+        if kind == "title":
+            items += ["", *filter(None, cells), ""]
             continue
         named = zip([*names, *[""] * len(cells)], cells, strict=False)
         items.append("- " + "; ".join(f"{n}: {c}" if n else c for n, c in named if c))
@@ -57,17 +60,32 @@ def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
     return "\n\n".join(filter(None, ("\n".join(titles), "\n".join(items))))
 
 
-def _with_heads(rows: Iterable[list[str]]) -> Iterator[tuple[list[str], bool]]:
-    """Yield the rows that are not empty, and whether another table begins there: with words alone
-    below an empty row, above figures, where the table before has figures, too."""
-    last, is_apart = list[str](), False
+def _with_heads(rows: Iterable[list[str]]) -> Iterator[tuple[list[str], str]]:
+    """Yield the rows that are not empty, and whether another table begins there, as its head: with
+    words alone below an empty row, above figures, where the table before has figures, too; or as
+    its title: a text alone between that row and the head."""
+    last, is_apart, alone = list[str](), False, list[list[str]]()
     for cells, below in pairwise(chain(rows, [[]])):
+        several = sum(map(bool, cells)) > 1
         if any(cells):
-            words = is_apart and not any(map(_kind, cells)) and any(map(_kind, last))
-            yield cells, words and any(a and _kind(b) for a, b in zip(cells, below, strict=False))
+            words = is_apart and not any(map(kind_of, cells))
+            if words and not several:
+                alone.append(cells)
+                continue
+            is_head = (
+                words
+                and any(map(kind_of, last))
+                and any(a and kind_of(b) for a, b in zip(cells, below, strict=False))
+            )
+            if is_head and alone:
+                alone = [[*chain.from_iterable(alone)]]
+            yield from ((one, "title" if is_head else "") for one in alone)
+            yield cells, "head" if is_head else ""
+            alone = []
         is_apart |= not any(cells)
-        if sum(map(bool, cells)) > 1:
+        if several:
             last, is_apart = cells, False
+    yield from ((one, "") for one in alone)
 
 
 class Span(NamedTuple):
@@ -136,7 +154,7 @@ def _one(lines: Sequence[Sequence[object]]) -> Iterator[Sequence[object]]:
 def _is_figure(value: object) -> bool:
     """Whether a cell is no name of a column: a number or date, also one that is written as text,
     but for years."""
-    return not isinstance(value, str) or bool(_kind(value) and not _YEAR.fullmatch(value))
+    return not isinstance(value, str) or bool(kind_of(value) and not _YEAR.fullmatch(value))
 
 
 def is_data(first: Sequence[str], below: Sequence[str]) -> bool:
@@ -148,21 +166,12 @@ def is_data(first: Sequence[str], below: Sequence[str]) -> bool:
         return False
     if pairs[0][0].endswith(":"):
         return True
-    values = [pair for pair in pairs if all(pair) and _kind(pair[0])]
+    values = [pair for pair in pairs if all(pair) and kind_of(pair[0])]
     if all(_YEAR.fullmatch(above) for above, _ in values):
         values = [pair for pair in values if _YEAR.fullmatch(pair[1])]
     return bool(values) and all(
-        _kind(above) == _kind(cell) for above, cell in pairs if above and cell
+        kind_of(above) == kind_of(cell) for above, cell in pairs if above and cell
     )
-
-
-def _kind(cell: str) -> str:
-    """What a cell holds: a date, a number, an address, "" for words."""
-    if _DATE.fullmatch(cell):
-        return "date"
-    if any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell)):
-        return "number"
-    return "address" if " " not in cell and ("@" in cell or "://" in cell) else ""
 
 
 def rows_as_table(rows: Sequence[Sequence[object]], *, head: bool | None = None) -> str:

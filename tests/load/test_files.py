@@ -82,6 +82,16 @@ def test_text_is_decoded_and_what_is_taken_out_is_counted(
         ("shift_jis", "これは日本語の文章です。東京に行きます。"),
         ("gb18030", "这是一个中文句子，用来测试编码。"),
         ("euc_kr", "이것은 한국어 문장입니다."),
+        ("iso2022_jp", "これは日本語の文章です。東京に行きます。"),
+        ("iso2022_jp_ext", "ﾔﾏﾀﾞさんの文章です。"),
+        ("iso2022_kr", "이것은 한국어 문장입니다."),
+        ("utf-16-le", "Größe: 5 € – it’s all 😀."),
+        ("utf-16-be", "Größe: 5 € – it’s all 😀."),
+        ("utf-16-le", "一、これは日本語の文章です。\n二、東京に行きます。\n" * 3),
+        ("utf-16-be", "一、これは日本語の文章です。\n二、東京に行きます。\n" * 3),
+        ("utf-16-be", "Привет, мир. Это простой текст."),
+        ("utf-32-le", "Grüße, 数据库 👩‍👧"),
+        ("utf-32-be", "Grüße, 数据库 👩‍👧"),
     ],
 )
 def test_another_encoding_is_detected_and_named(tmp_path: Path, encoding: str, text: str) -> None:
@@ -89,6 +99,11 @@ def test_another_encoding_is_detected_and_named(tmp_path: Path, encoding: str, t
     assert (loaded.content, loaded.removed) == (text, 0)
     (note,) = loaded.notes
     assert "is not UTF-8 and was read as" in note
+
+
+def test_signs_that_windows_adds_to_japanese_mails_are_read(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "a.txt", b"\x1b$B-!$3$l$O\x1b(B")
+    assert loaded.content == "①これは"
 
 
 def test_text_of_an_old_encoding_is_not_taken_for_windows(tmp_path: Path) -> None:
@@ -337,7 +352,13 @@ def test_html_may_have_the_encoding_it_declares(tmp_path: Path) -> None:
         ("a.md", b"---\ntitle: x\n---\n", InvalidInput, "is empty"),
         ("a.html", b"<html><body><nav>menu</nav></body></html>", InvalidInput, "is empty"),
         ("a.txt", bytes(range(256)) * 20, UnsupportedFile, r"is not text: 500 of 5,120 bytes"),
-        ("a.md", "Grüße".encode("utf-16")[2:], UnsupportedFile, "to UTF-8 if it is UTF-16"),
+        (
+            "a.txt",
+            b"docs/a.md\x00docs/b.md\x00" * 9,
+            UnsupportedFile,
+            "18 of 180 bytes are control",
+        ),
+        ("a.txt", b"\x1b$)A\x0e=;;;\x0f", UnsupportedFile, "of ISO 2022, but is none of its"),
         (
             "a.txt",
             b"words \x81\x8d\x90 words",

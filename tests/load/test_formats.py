@@ -455,6 +455,27 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
         ("a.csv", "Fees\nkind, 2023\nBoat, 1\n", "Fees\n\n- kind: Boat; 2023: 1"),
         ("a.csv", "a,b\nx,1\n\nc,d\ny,2\n\ne,3\n", "- a: x; b: 1\n- c: y; d: 2\n- c: e; d: 3"),
         ("a.csv", "a,b\nx,z\n\nc,d\ny,2\n", "- a: x; b: z\n- a: c; b: d\n- a: y; b: 2"),
+        (
+            "a.csv",
+            "a,b\nx,1\n\nLate\n\nfees\nc,d\ny,2\n\nend,\n",
+            "- a: x; b: 1\n\nLate\nfees\n\n- c: y; d: 2\n- c: end",
+        ),
+        (
+            "a.csv",
+            "a,b\nx,1\n\nLate\nc,d\ny,z\n",
+            "- a: x; b: 1\n- a: Late\n- a: c; b: d\n- a: y; b: z",
+        ),
+        (
+            "a.csv",
+            "item, fee, unit\nBolt, 2.50, piece\nNut, 1.10\nScrew, 3, piece, new\n",
+            "- item: Bolt; fee: 2.50; unit: piece\n- item: Nut; fee: 1.10\n"
+            "- item: Screw; fee: 3; unit: piece; new",
+        ),
+        (
+            "a.csv",
+            "note\nIt leaks, 5.\nRed, 3\nOld, wet, 7\n",
+            "- note: It leaks, 5.\n- note: Red, 3\n- note: Old, wet, 7",
+        ),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
 )
