@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,7 +19,6 @@ from rag_pg.tracing import Span, chat_span, tell_completion
 from rag_pg.types import Completion, Message, ModelUsage, Usage
 
 LEAST_ANSWER = 64  # tokens; a call that may write no more is not made
-MESSAGE_TOKENS = 8  # around each message, about
 MOST_TOKENS = 1 << 24  # of a prompt that a bound is measured by
 Price = Callable[[str, Usage], float | None]
 Admit = Callable[[LLM, int], None]
@@ -29,11 +27,13 @@ Admit = Callable[[LLM, int], None]
 @dataclass(slots=True, eq=False)
 class _Call:
     """One call of a model under way. reserved: the most that it may use. usage: what it used, None
-    while that is not known. unknown: it may have been paid for without an answer."""
+    while that is not known. unknown: it may have been paid for without an answer. estimate: tells
+    what it used until then."""
 
     name: str
     reserved: Usage
     max_tokens: int
+    estimate: Callable[[], Usage] = Usage
     usage: Usage | None = None
     unknown: bool = False
     failed: bool = False
@@ -158,7 +158,7 @@ class Account:
             raise
         except ProviderError as exc:
             call.failed = True
-            call.usage = exc.usage
+            call.usage = exc.usage or call.usage
             call.unknown = call.unknown or isinstance(exc, ProviderTimeout)
             raise
         except BaseException:
@@ -189,7 +189,7 @@ class Account:
         return call
 
     def _settle(self, call: _Call, kind: str) -> None:
-        used = call.usage or Usage()
+        used = call.usage or (call.estimate() if call.unknown else Usage())
         counted = call.reserved if call.unknown else used
         with self._lock:
             self._open.discard(call)
@@ -274,6 +274,7 @@ class MeteredLLM:
         """As `LLM.complete`, with fewer max_tokens where a bound leaves no more. Raises: as that,
         and BudgetExceeded."""
         with self._call(messages, options) as call, self._span(messages, options) as current:
+            call.estimate = lambda: self._estimate(messages, options)
             reply = call_within(
                 self._account.innermost,
                 lambda: self.inner.complete(messages, **{**options, "max_tokens": call.max_tokens}),
@@ -292,7 +293,8 @@ class MeteredLLM:
             self._call(messages, options) as call,
             self._span(messages, options, streams=True) as current,
         ):
-            began, is_first = time.perf_counter(), True
+            began, is_first, told = time.perf_counter(), True, list[str]()
+            call.estimate = lambda: self._estimate(messages, options, told)
             pieces = iterate_within(
                 self._account.innermost,
                 lambda: self.inner.stream(messages, **{**options, "max_tokens": call.max_tokens}),
@@ -309,6 +311,8 @@ class MeteredLLM:
                         call.usage, call.unknown = piece.usage, False
                         tell_completion(current, piece)
                         piece = self._told(piece, call, options)
+                    else:
+                        told.append(piece)
                     yield piece
             finally:
                 pieces.close()
@@ -324,15 +328,17 @@ class MeteredLLM:
         return self._account.call(self.inner, self._kind, prompt, wanted, self._before)
 
     def _prompt_tokens(self, messages: Sequence[Message], options: CompletionOptions) -> int:
-        schema, tools = options.get("schema"), options.get("tools", ())
-        texts = [message.content for message in messages]
-        for message in messages:
-            texts += [f"{s.key} {s.title} {s.text}" for s in message.sources]
-            texts += [f"{c.name} {json.dumps(dict(c.arguments))}" for c in message.tool_calls]
-        texts += [f"{t.name} {t.description} {json.dumps(dict(t.parameters))}" for t in tools]
-        if schema is not None:
-            texts.append(json.dumps(schema))
-        return sum(token_counter(self.inner).count(texts)) + MESSAGE_TOKENS * len(texts)
+        counter = token_counter(self.inner)
+        return counter.of_prompt(messages, options.get("tools", ()), options.get("schema"))
+
+    def _estimate(
+        self, messages: Sequence[Message], options: CompletionOptions, told: Sequence[str] = ()
+    ) -> Usage:
+        text = ["".join(told)] if told else []
+        return Usage(
+            prompt_tokens=self._prompt_tokens(messages, options),
+            answer_tokens=sum(token_counter(self.inner).count(text)),
+        )
 
     def _told(self, got: Completion, call: _Call, options: CompletionOptions) -> Completion:
         """Say by which bound an answer was cut."""

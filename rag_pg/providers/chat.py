@@ -13,8 +13,8 @@ from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.protocols import MAX_TOKENS, CompletionOptions
 from rag_pg.providers.checks import check_completion
 from rag_pg.providers.connection import Access, Connection, ConnectionOptions, Provider
-from rag_pg.providers.limits import find_model
-from rag_pg.types import Capabilities, Completion, Message, Tool
+from rag_pg.providers.limits import find_model, token_counter
+from rag_pg.types import Capabilities, Completion, Message, Tool, Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,9 +103,17 @@ class ChatModel:
         return ChatRequest(messages=messages, timeout=self._connection.timeout, **options)
 
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
-        """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came, or what is
-        no text and no count stands where one belongs)."""
+        """Read the JSON that was asked for, and count the tokens where the provider told none.
+
+        Raises: UnusableReply (nothing at all came, or what is no text and no count stands where one
+        belongs).
+        """
         check_completion(got, self.name)
+        if got.usage == Usage():
+            counter = token_counter(self)
+            prompt = counter.of_prompt(request.messages, request.tools, request.schema)
+            used = Usage(prompt_tokens=prompt, answer_tokens=sum(counter.count([got.text])))
+            got = replace(got, usage=used)
         if got.finish == "stop" and not got.text.strip():
             error = UnusableReply(f"{self.name} gave an empty answer; ask again")
             error.usage = got.usage

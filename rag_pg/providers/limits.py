@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
 from rag_pg.text import estimate_tokens
-from rag_pg.types import Usage
+from rag_pg.types import Message, Tool, Usage
 
 FILE = Path(__file__).with_name("models.toml")
+MESSAGE_TOKENS = 8  # around each message, about
 SHARE = 0.75  # of a model's context that a prompt may fill
 _SUFFIX = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{2}-\d{4}|\d{3}|latest)$")  # of a dated version
 
@@ -100,6 +103,22 @@ class TokenCounter:
 
     count: Callable[[Sequence[str]], Sequence[int]]
     exact: bool
+
+    def of_prompt(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Return about how many tokens a prompt has."""
+        texts = [message.content for message in messages]
+        for message in messages:
+            texts += [f"{s.key} {s.title} {s.text}" for s in message.sources]
+            texts += [f"{c.name} {json.dumps(dict(c.arguments))}" for c in message.tool_calls]
+        texts += [f"{t.name} {t.description} {json.dumps(dict(t.parameters))}" for t in tools]
+        if schema is not None:
+            texts.append(json.dumps(schema))
+        return sum(self.count(texts)) + MESSAGE_TOKENS * len(texts)
 
 
 def token_counter(llm: LLM) -> TokenCounter:

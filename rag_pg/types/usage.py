@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Tokens as the provider counts them; usages add up."""
+    """Tokens as the provider counts them, estimated where it does not say; usages add up."""
 
     prompt_tokens: int = 0
     answer_tokens: int = 0

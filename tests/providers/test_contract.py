@@ -30,7 +30,7 @@ from rag_pg.errors import (
     UnusableReply,
 )
 from rag_pg.protocols import LLM
-from rag_pg.providers import complete_json
+from rag_pg.providers import complete_json, token_counter
 from rag_pg.providers.anthropic import ANTHROPIC, AnthropicLLM
 from rag_pg.providers.connection import PATIENCE, PAUSES, Provider
 from rag_pg.providers.gemini import GEMINI
@@ -500,6 +500,17 @@ def test_what_is_no_text_and_no_count_is_unusable(
     llm = OpenAILLM("some", api_key=openai_server.key, base_url=address)
     with pytest.raises(UnusableReply, match="cannot be read"):
         llm.complete(MESSAGES)
+
+
+def test_tokens_that_a_provider_does_not_tell_are_estimated(openai_server: FakeOpenAI) -> None:
+    message = {"role": "assistant", "content": "Yes, it is."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    openai_server.fail_raw(200, json.dumps({"choices": [choice]}))
+    address = f"{openai_server.url}/v1"
+    llm = OpenAILLM("some", api_key=openai_server.key, base_url=address)
+    used, counter = llm.complete(MESSAGES).usage, token_counter(llm)
+    assert used.prompt_tokens == counter.of_prompt(MESSAGES) > 0
+    assert used.answer_tokens == sum(counter.count(["Yes, it is."])) > 0
 
 
 def test_the_example_of_the_guide_runs(

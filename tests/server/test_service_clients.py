@@ -16,7 +16,7 @@ import command_line
 import httpx2
 import pytest
 from fake_openai import FakeOpenAI
-from fake_provider import Fault, Request
+from fake_provider import Fault, Reply, Request
 from http_service import running
 from mcp import Client
 from mcp_client import data
@@ -130,8 +130,34 @@ def test_what_an_answer_used_counts_for_the_limits_of_its_key(
             with pytest.raises(RateLimitError, match="tokens_per_day") as beyond:
                 client.chat.completions.create(model="rag:notes:single", messages=ASKED)
     assert int(beyond.value.response.headers["retry-after"]) > 0
-    (used,) = notes.database.list_service_keys()
+    used = next(one for one in notes.database.list_service_keys() if one.key_name == "spender")
     assert used.requests == 1 and used.tokens > 1
+
+
+def test_who_goes_away_before_the_end_has_used_what_was_sent_and_read(
+    notes: Rag, model: FakeOpenAI
+) -> None:
+    model.reset()
+    model.answers.append(Reply(text="The valve opens at three bar [1]. " * 9, stall=BOUND))
+    limits = {"tokens_per_day": 1}
+    key = notes.database.make_service_key("leaver", scopes=["ask"], settings={}, limits=limits)
+    headers = {"authorization": f"Bearer {key}"}
+    with running(notes, "--keys", **of(model)) as service:
+        asked: Any = {
+            "url": f"{service.url}/ask",
+            "json": ASK,
+            "headers": headers,
+            "timeout": BOUND,
+        }
+        with httpx2.stream("POST", **asked):
+            wait_until(model.stalling.is_set)
+
+        def tokens() -> int:
+            found = notes.database.list_service_keys()
+            return next(one.tokens for one in found if one.key_name == "leaver")
+
+        wait_until(lambda: tokens() > 1)
+        assert httpx2.post(**asked).status_code == 429
 
 
 def test_a_model_whose_order_is_of_no_use_counts_for_the_limits_of_its_key(
