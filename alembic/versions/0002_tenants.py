@@ -116,6 +116,9 @@ STATEMENTS = (
     """
     ALTER TABLE rag.answer_log ADD CONSTRAINT answer_log_pkey PRIMARY KEY (answer_id, collection_id)
     """,
+    # Answers are read by it, as often as somebody asks for one, and stay for an hour.
+    "CREATE INDEX worker_calls_by_key ON rag.worker_calls ((arguments ->> 'answer_key'))",
+    "CREATE INDEX worker_calls_waiting ON rag.worker_calls (request_id) WHERE worker IS NULL",
     # It returns that, too.
     "DROP FUNCTION IF EXISTS rag.take_jobs(integer, double precision, text[], text, text[])",
 )
