@@ -10,6 +10,8 @@ import json
 import os
 import re
 import shutil
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +25,7 @@ from pdfs import pdf
 
 import rag_pg.server
 from rag_pg import Rag, Settings, load_bytes
+from rag_pg.threads import start_thread
 
 FOLDER = Path(rag_pg.server.__file__).parent / "page"
 MOST_BYTES = 60_000  # of all files together
@@ -526,6 +529,60 @@ def test_an_answer_is_stopped(chromium: Any, served: tuple[Rag, str]) -> None:
         page.wait_for_selector(".trouble")
         assert "Stopped" in page.inner_text(".trouble")
         assert page.get_by_role("button", name="Ask", exact=True).is_visible()
+
+
+def test_an_answer_whose_connection_breaks_is_told_so_and_asked_again(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    piece = b'event: token\ndata: {"text": "The valve 2 opens"}\n\n'
+    head = (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+
+    shown = threading.Event()
+
+    def break_off() -> None:
+        with listener.accept()[0] as connection:
+            connection.recv(65_536)
+            connection.sendall(head + b"%x\r\n%s\r\n" % (len(piece), piece))
+            shown.wait(BOUND)
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Seen(chromium, served[1]) as seen,
+    ):
+        start_thread(break_off, "a server that dies")
+        port = listener.getsockname()[1]
+        address = f"http://127.0.0.1:{port}/ask"
+        seen.page.route("**/ask", lambda one: one.continue_(url=address))
+        page = seen.go("ask", "textarea")
+        page.fill("textarea", "When does valve 2 open?")
+        page.keyboard.press("Enter")
+        page.locator("article", has_text="The valve 2 opens").wait_for()
+        shown.set()
+        page.wait_for_selector(".trouble")
+        told = page.inner_text("article")
+        assert "The valve 2 opens" in told and "The answer ended before it was whole." in told
+        page.unroute("**/ask")
+        page.get_by_role("button", name="Try again").click()
+        page.wait_for_selector(".measures")
+
+
+def test_a_collection_that_is_dropped_elsewhere_is_not_shown_as_another(
+    chromium: Any, served: tuple[Rag, str]
+) -> None:
+    rag, url = served
+    rag.collection("brief", model="minilm")
+    with Seen(chromium, url) as seen:
+        page = seen.go("documents", ".empty", c="brief")
+        rag.drop_collection("brief")
+        page.set_input_files(
+            "#files", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"The lamp is out."}
+        )
+        page.locator("li", has_text="there is no collection 'brief'").wait_for()
+        page.locator(".trouble", has_text="there is no collection 'brief'").first.wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.locator("td").count() == 0
 
 
 def test_an_answer_that_ends_after_a_walk_stays_and_a_link_is_asked(

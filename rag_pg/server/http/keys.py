@@ -53,8 +53,9 @@ async def find_key(rag: AsyncRag, headers: Sequence[str], state: dict[str, Any])
     if found.refused in ("revoked", "expired", "without its role"):
         raise HTTPException(401, f"this key is {found.refused}")
     if found.refused is not None:
-        again = {"Retry-After": str(math.ceil(found.wait_seconds))}
-        raise HTTPException(429, f"this key has had its {found.refused}", again)
+        seconds = math.ceil(found.wait_seconds)
+        told = f"this key has reached its limit {found.refused}; come again in {seconds:,} seconds"
+        raise HTTPException(429, told, {"Retry-After": str(seconds)})
     settings = {**found.settings, f"{rag.sync.database.schema}.service_key": digest.hex()}
     if found.role_name:
         settings["role"] = found.role_name  # last, as it may not set the others

@@ -11,8 +11,8 @@ app.go = (screen, params) => {
 	else location.href = address;
 };
 app.refresh = async (wanted = app.docs) => {
-	const all = await any("collections"), now = all.find((r) => r.info.name === wanted) ?? all[0];
-	Object.assign(app, {docs: now?.info.name ?? "", info: now?.info, stats: now?.stats ?? {}});
+	const all = await any("collections"), now = wanted ? all.find((r) => r.info.name === wanted) : all[0];
+	Object.assign(app, {docs: now?.info.name ?? wanted ?? "", info: now?.info, stats: now?.stats ?? {}});
 	return all;
 };
 
@@ -29,10 +29,10 @@ function draw() {
 		const made = import(`./${screen.toLowerCase()}.js`);
 		const wanted = app.params.get("c"), all = await app.refresh(wanted ?? undefined);
 		show($("collection"), all.map(({info}) => h("option", {value: info.name}, short(info.name, 60))));
-		$("collection").value = wanted || app.docs;
+		$("collection").value = app.docs;
 		show($("nav"), SCREENS.map((r) => h("a", {href: app.address(r.toLowerCase(), {}), "aria-current": r === screen && "page"}, r)));
-		if (!app.docs) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
-		if (wanted && wanted !== app.docs) return empty("No such collection may be read from here.", "Choose another above.");
+		if (!all.length) return empty("There is no collection yet.", code("rag-pg add FOLDER"), " makes one of your files, ", code("rag-pg demo"), " shows this project's documentation.");
+		if (!app.info) return empty("No such collection may be read from here.", "Choose another above.");
 		return (await made).open();
 	});
 }

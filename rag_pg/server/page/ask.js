@@ -77,7 +77,7 @@ async function run(turn, body) {
 		if (!turn.answer) throw new Error("The answer ended before it was whole.");
 		say(turn.answer.found ? `The answer is there, with ${plural(turn.citations.length, "citation")}.` : "The documents do not answer this.");
 	} catch (error) {
-		turn.error = error.name === "AbortError" ? new Error("Stopped.") : error;
+		turn.error = turn.running.signal.aborted ? new Error("Stopped.") : error;
 	}
 	clearTimeout(planned);
 	turn.running = null;

@@ -117,7 +117,7 @@ const keyGiven = (detail) => asking ??= new Promise((done) => {
 export async function* events(response) {
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 	let pieces = [];
-	for (let got; !(got = await reader.read()).done;) {
+	for (let got; !(got = await reader.read().catch(() => ({done: true}))).done;) {
 		pieces.push(got.value);
 		if (!got.value.includes("\n")) continue;
 		const all = pieces.join("").split("\n\n");
