@@ -89,6 +89,7 @@ def serve(
             partial(_start, options, log_format),
             factory=True,
             http=Connection,
+            ws="none",  # else who asks for a web socket with a body waits for ever
             h11_max_incomplete_event_size=Connection.head_bytes,
             log_config=None,
             access_log=False,

@@ -9,6 +9,8 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +310,24 @@ def test_who_goes_away_frees_the_answer_and_its_model(url: str, model: FakeOpenA
         return httpx2.post(f"{url}/ask", json=asked, timeout=BOUND).status_code == 200
 
     wait_until(answered)
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
+@pytest.mark.parametrize(("method", "status"), [("GET", 405), ("POST", 200)])
+def test_who_asks_for_another_protocol_is_answered_in_this_one(
+    url: str, method: str, status: int, protocol: str
+) -> None:
+    headers = {
+        "content-type": "application/json", "Connection": "Upgrade, HTTP2-Settings",
+        "Upgrade": protocol, "HTTP2-Settings": "AAEAAEAA", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }  # fmt: skip
+    body = json.dumps({"collection": "notes", "query": "valve"})
+    with closing(HTTPConnection(url.removeprefix("http://"), timeout=BOUND)) as connection:
+        for _ in range(2):  # the connection stays
+            connection.request(method, "/search", body, headers)
+            response = connection.getresponse()
+            assert (response.status, b"valve" in response.read()) == (status, status == 200)
 
 
 class Held(FakeOpenAI):

@@ -1,16 +1,19 @@
 """A connection: how many there are at once, and what may stand before the body of a request.
 
 httptools, of which uvicorn makes the faster of its parsers, takes headers of any length, in a time
-that grows with its square; both parsers wait for them for ever.
+that grows with its square; both parsers wait for them for ever. It reads no body behind a head that
+asks for another protocol, as Java's client asks for HTTP/2 in each first request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+_UPGRADE = re.compile(rb"\r\nupgrade(?=[ \t]*:)", re.IGNORECASE)
 Base: Any = object if TYPE_CHECKING else AutoHTTPProtocol
 
 
@@ -37,6 +40,9 @@ class Connection(Base):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            head, *body = data.split(b"\r\n\r\n", 1)
+            data = b"\r\n\r\n".join([_UPGRADE.sub(b"\r\nx-grade", head), *body])  # as long
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._end_head()

@@ -142,6 +142,9 @@ class Guard:
             most, setting = self._max_upload, "RAG_PG_MAX_FILE_BYTES"
         refused = HTTPException(413, f"the body has more than {most} bytes; see {setting}")
         headers = Headers(scope=scope)
+        if (coded := headers.get("content-encoding", "identity")).lower() != "identity":
+            told = f"the body has the encoding {coded[:40]!r}; send it as it is, not compressed"
+            raise HTTPException(415, told)
         told = headers.get("content-length", "0")
         if not told.isdecimal() or int(told) > most:
             raise refused

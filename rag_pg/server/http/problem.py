@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -85,21 +86,24 @@ def problem_of(exc: Exception) -> dict[str, Any]:
         title = "Client Gone" if status == CLIENT_GONE else HTTPStatus(status).phrase
         return _problem(status, title, REMEDIES.get(exc.detail, exc.detail))
     if isinstance(exc, RequestValidationError):
-        faults = [
-            {
-                "pointer": "/".join(["#", *map(str, one["loc"][1:])]),
-                "detail": NO_OBJECT
-                if one["loc"] == ("body",)
-                else REMEDIES.get(one["msg"], one["msg"]),
-            }
-            for one in exc.errors()[:SHOWN]
-        ]
+        faults = [_fault(one) for one in exc.errors()[:SHOWN]]
         told = "; ".join(f"{one['pointer']}: {one['detail']}" for one in faults)
         return {**_problem(422, "Invalid request", told), "errors": faults}
     if isinstance(exc, RagError):
         status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
         return _problem(status, type(exc).__name__, describe_error(exc))
     return _problem(500, "Internal Server Error", "this failed; the log of the service says why")
+
+
+def _fault(one: Mapping[str, Any]) -> dict[str, str]:
+    """A fault of a body or a parameter, as the framework tells it."""
+    _, *where = one["loc"]
+    if one.get("type") == "json_invalid":  # where is a position
+        told = f"the body is no JSON: {one['ctx']['error']} at character {where[0]}"
+        return {"pointer": "#", "detail": told}
+    told = REMEDIES.get(one["msg"], one["msg"].removeprefix("Value error, "))
+    is_body = one["loc"] == ("body",)
+    return {"pointer": "/".join(["#", *map(str, where)]), "detail": NO_OBJECT if is_body else told}
 
 
 def response_of(exc: Exception) -> Response:
