@@ -61,7 +61,7 @@ def test_a_turkish_database_proves_finds_and_refuses_as_others_do(
         try:
             db.execute("CREATE DATABASE turkish TEMPLATE template0 LOCALE 'tr_TR.UTF-8'")
         except psycopg.Error as exc:
-            pytest.skip(f"no Turkish locale on this machine: {exc}")
+            pytest.skip(f"no engine: this server has no Turkish locale: {exc}")
         dsn = make_conninfo(db.info.dsn, dbname="turkish")
         try:
             schema.upgrade(dsn)

