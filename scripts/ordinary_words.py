@@ -1,5 +1,5 @@
 """Make sql/text/ordinary_words/*.bloom: the ordinary words of languages, from wordfreq's lists, and
-rag_pg/answer/common_words.txt, the most frequent of a few, a line each.
+rag_pg/answer/reading/common_words.txt, the most frequent of a few, a line each.
 
     pip install wordfreq==3.1.1
     python scripts/ordinary_words.py
@@ -35,7 +35,7 @@ LANGUAGES = {
     "turkish": "tr",
 }  # fmt: skip
 MOST_WORDS = 64_000
-COMMON = Path(__file__).parents[1] / "rag_pg" / "answer" / "common_words.txt"
+COMMON = Path(__file__).parents[1] / "rag_pg" / "answer" / "reading" / "common_words.txt"
 MOST_COMMON, OF_COMMON = 3_000, ("en", "de", "fr", "es", "it", "pt")
 BITS_OF_A_WORD, BITS_SET = 10, 7
 # How many times as frequent as its error a word is: where an accent was left out (which in Greek

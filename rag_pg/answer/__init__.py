@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rag_pg.answer.answerability import SHORTFALL
     from rag_pg.answer.ask import ask_question
-    from rag_pg.answer.attribution import OWN_WORDS
-    from rag_pg.answer.compose import compose_answer
+    from rag_pg.answer.attribute import OWN_WORDS
     from rag_pg.answer.context import AnswerContext
     from rag_pg.answer.edit import without_marks
+    from rag_pg.answer.extractive.compose import compose_answer
+    from rag_pg.answer.extractive.passage_scores import Evidence
     from rag_pg.answer.features import FEATURES, RERANKED, measure
     from rag_pg.answer.llm_relevance import (
         JUDGEMENT,
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
         shown_texts,
     )
     from rag_pg.answer.options import CALLERS_OPTIONS, AskOptions, read_request
-    from rag_pg.answer.passage_scores import Evidence
     from rag_pg.answer.question import PASSAGES
+    from rag_pg.answer.reading.statements import read_statements
     from rag_pg.answer.retriever import Retriever
-    from rag_pg.answer.statements import read_statements
     from rag_pg.answer.strategy import (
         Strategy,
         answer_question,
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 _NAMES = """
 ask: ask_question
 answerability: SHORTFALL
-compose: compose_answer
+extractive.compose: compose_answer
 context: AnswerContext
 edit: without_marks
-passage_scores: Evidence
+extractive.passage_scores: Evidence
 features: FEATURES RERANKED measure
-attribution: OWN_WORDS
+attribute: OWN_WORDS
 llm_relevance: JUDGEMENT JUDGEMENT_SCHEMA JUDGEMENT_VERSION Judgement
 llm_relevance: judgement_messages read_judgement shown_texts
 options: CALLERS_OPTIONS AskOptions read_request
 question: PASSAGES
 retriever: Retriever
-statements: read_statements
+reading.statements: read_statements
 strategy: Strategy answer_question find_strategy import_strategy register_strategy
 stream: EventStream
 tools: BUILT_IN McpTools SqlFunction function_tool

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from rag_pg.answer.extractive import explain_lack
+from rag_pg.answer.extractive.answer import explain_lack
+from rag_pg.answer.extractive.passage_scores import Evidence
 from rag_pg.answer.features import WORSE, measure
 from rag_pg.answer.llm_relevance import JUDGEMENT, Judgement
-from rag_pg.answer.passage_scores import Evidence
 from rag_pg.types import Assessment, Calibration, Zone
 
 SHORTFALL = 10.0  # weight of evidence below the calibration's floor

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rag_pg.answer.answerability import assess
 from rag_pg.answer.asker import Asker
-from rag_pg.answer.extractive import judge_strength
+from rag_pg.answer.extractive.answer import judge_strength
+from rag_pg.answer.extractive.passage_scores import Evidence
 from rag_pg.answer.features import FEATURES, RERANKED
 from rag_pg.answer.llm_relevance import (
     JUDGEMENT,
@@ -17,7 +18,6 @@ from rag_pg.answer.llm_relevance import (
     judgement_messages,
     read_judgement,
 )
-from rag_pg.answer.passage_scores import Evidence
 from rag_pg.answer.retriever import Retriever
 from rag_pg.answer.trace import Trace
 from rag_pg.errors import InvalidInput, RagError

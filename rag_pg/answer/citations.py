@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from rag_pg.answer.markers import is_value
 from rag_pg.answer.prompt import MARKER
+from rag_pg.answer.reading.markers import is_value
 from rag_pg.text import KEY
 
 _WORDS = MARKER.replace("_", "[_ ]")

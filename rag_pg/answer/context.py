@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_pg.answer.addresses import Known
 from rag_pg.answer.asker import Asker
 from rag_pg.answer.assessor import Assessor
 from rag_pg.answer.editor import Editor
 from rag_pg.answer.question import Question
+from rag_pg.answer.reading.addresses import Known
 from rag_pg.answer.retriever import Retriever
 from rag_pg.answer.trace import Trace
 from rag_pg.answer.trust import ration

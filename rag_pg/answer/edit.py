@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from rag_pg.answer.question import Unsupported
-from rag_pg.answer.statements import Statement
+from rag_pg.answer.reading.statements import Statement
 
 _MARK = re.compile(r" \[unsupported(?:: \d{1,6}(?:, \d{1,6})*)?\]")
 _NUMBER = re.compile(r"\d+")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rag_pg.answer.addresses import NOTHING, Known
+from rag_pg.answer.attribution.judge import Judge
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.fit import clean_text, fit_text, ground_text
-from rag_pg.answer.judge import Judge
-from rag_pg.answer.markers import cited_numbers
 from rag_pg.answer.question import Unsupported
-from rag_pg.answer.statements import read_statements
+from rag_pg.answer.reading.addresses import NOTHING, Known
+from rag_pg.answer.reading.markers import cited_numbers
+from rag_pg.answer.reading.statements import read_statements
 from rag_pg.types import Answer, Citation, Event
 
 _NEWS = re.compile(r"[.!?…:|\n。！？｡．؟۔।]")  # that may end a statement

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from rag_pg.answer.opposites import find_opposite
-from rag_pg.answer.passage_scores import Evidence
-from rag_pg.answer.question_kind import asks_when, has_number
+from rag_pg.answer.extractive.passage_scores import Evidence
+from rag_pg.answer.reading.opposites import find_opposite
+from rag_pg.answer.reading.question_kind import asks_when, has_number
 from rag_pg.text import content_words, is_among, same_word, words
 
 # Each with the sign of its weight, more of it speaks for an answer or against one, and with what

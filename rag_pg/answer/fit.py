@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from rag_pg.answer.addresses import NOTHING, Known
+from rag_pg.answer.attribution.judge import Grounded, Judge
 from rag_pg.answer.edit import EditedText, without_support
 from rag_pg.answer.foreign import without_foreign
-from rag_pg.answer.judge import Grounded, Judge
-from rag_pg.answer.markers import without_false_markers
 from rag_pg.answer.question import Unsupported
-from rag_pg.answer.statements import read_statements
+from rag_pg.answer.reading.addresses import NOTHING, Known
+from rag_pg.answer.reading.markers import without_false_markers
+from rag_pg.answer.reading.statements import read_statements
 
 _ROUNDS = 4  # what is taken out may leave another one
 

@@ -11,14 +11,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rag_pg.answer.addresses import (
+from rag_pg.answer.edit import EditedText, joined
+from rag_pg.answer.reading.addresses import (
     Known,
     bare_addresses,
     foreign_length,
     is_closed,
     known_length,
 )
-from rag_pg.answer.edit import EditedText, joined
 from rag_pg.text import Markup, Span, find_markup
 
 Removals = Counter[str]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 
-from rag_pg.answer.compose import MODEL
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.extractive.answer import answer_extractive
+from rag_pg.answer.extractive.compose import MODEL
 from rag_pg.errors import BudgetExceeded
 from rag_pg.types import Answer
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rag_pg.answer.attribution.entailment import LEAST_QUOTE, find_support
+from rag_pg.answer.attribution.judge import Grounded, Judge
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.entailment import LEAST_QUOTE, find_support
-from rag_pg.answer.judge import Grounded, Judge
-from rag_pg.answer.negation import is_negated
 from rag_pg.answer.prompt import source_block
 from rag_pg.answer.question import Verify
-from rag_pg.answer.statements import Statement
+from rag_pg.answer.reading.negation import is_negated
+from rag_pg.answer.reading.statements import Statement
 from rag_pg.text import Fence, split_sentences
 from rag_pg.threads import Threads
 from rag_pg.tools import TEXT, listed, row

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.freshness import source_date
+from rag_pg.answer.reading.freshness import source_date
 from rag_pg.errors import BudgetExceeded
 from rag_pg.types import CheckedQuote, Citation
 

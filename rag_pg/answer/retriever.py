@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from rag_pg.answer.compose import question_subject
-from rag_pg.answer.passage import AFTER, BEFORE
-from rag_pg.answer.passage_scores import Evidence, examine
+from rag_pg.answer.extractive.compose import question_subject
+from rag_pg.answer.extractive.passage_scores import Evidence, examine
 from rag_pg.answer.question import PASSAGES, Expand, Question
+from rag_pg.answer.reading.passage import AFTER, BEFORE
 from rag_pg.answer.tools import GivenTools
 from rag_pg.answer.toolset import make_toolset
 from rag_pg.protocols import LLM, Embedder

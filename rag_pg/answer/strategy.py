@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 
-from rag_pg.answer.attribution import OWN_WORDS, ground_answer
+from rag_pg.answer.attribute import OWN_WORDS, ground_answer
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.editor import Editor
 from rag_pg.answer.late import answer_late

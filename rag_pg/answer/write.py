@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from rag_pg.answer.attribution.judge import Judge
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.judge import Judge
+from rag_pg.answer.extractive.answer import NOT_FOUND
 from rag_pg.answer.locate import locate_quotes
 from rag_pg.answer.prompt import SYSTEM, Prompt, build_prompt
 from rag_pg.text import RULE, Fence

@@ -15,7 +15,7 @@ from passages import hit, hits
 from prompts import outside_fences
 
 from rag_pg.answer import answer_question
-from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.extractive.answer import NOT_FOUND
 from rag_pg.answer.prompt import MARKER, build_prompt
 from rag_pg.errors import InvalidInput, RateLimited
 from rag_pg.protocols import LLM

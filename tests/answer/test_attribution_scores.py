@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg.answer import attribution_scores
-from rag_pg.answer.attribution_scores import MOST_OF_ANSWER, Checker, Cited, Verdicts
+from rag_pg.answer.attribution import scores as attribution_scores
+from rag_pg.answer.attribution.scores import MOST_OF_ANSWER, Checker, Cited, Verdicts
 from rag_pg.answer.edit import without_marks, without_support
-from rag_pg.answer.statements import Statement, read_statements
-from rag_pg.answer.term_match import are_unlike
+from rag_pg.answer.reading.statements import Statement, read_statements
+from rag_pg.answer.reading.term_match import are_unlike
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.text import content_words, is_function_word, words

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg.answer.comparisons import is_reckoned_wrongly
+from rag_pg.answer.attribution.entailment import find_support
+from rag_pg.answer.attribution.judge import Judge
 from rag_pg.answer.edit import without_support
-from rag_pg.answer.entailment import find_support
-from rag_pg.answer.judge import Judge
-from rag_pg.answer.negation import is_negated
-from rag_pg.answer.statements import read_statements
+from rag_pg.answer.reading.comparisons import is_reckoned_wrongly
+from rag_pg.answer.reading.negation import is_negated
+from rag_pg.answer.reading.statements import read_statements
 from rag_pg.text import has_word, same_word
 from rag_pg.types import Citation
 

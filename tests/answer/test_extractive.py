@@ -13,12 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from passages import Broken, WordEmbedder, around, hit, hits
 
-from rag_pg.answer.display import display
-from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
-from rag_pg.answer.identifiers import Identifiers
-from rag_pg.answer.passage import Page, following_code, window
-from rag_pg.answer.question_kind import has_number, question_kind
-from rag_pg.answer.term_match import compare_meaning, find_words, is_one_slip
+from rag_pg.answer.extractive.answer import NOT_FOUND, answer_extractive
+from rag_pg.answer.reading.display import display
+from rag_pg.answer.reading.identifiers import Identifiers
+from rag_pg.answer.reading.passage import Page, following_code, window
+from rag_pg.answer.reading.question_kind import has_number, question_kind
+from rag_pg.answer.reading.term_match import compare_meaning, find_words, is_one_slip
 from rag_pg.search import Scorer
 from rag_pg.text import split_sentences
 from rag_pg.types import Answer, CosineSpread, Hit, TermMatch, Usage, Vectors

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from hostile_completions import CANARY, HARMLESS, HOSTILE, SOURCE, K
 
-from rag_pg.answer.addresses import Known
 from rag_pg.answer.fit import clean_text, removal_note
+from rag_pg.answer.reading.addresses import Known
 
 KNOWN = Known([SOURCE])
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from passages import hit
 
-from rag_pg.answer.freshness import find_freshness, source_date
+from rag_pg.answer.reading.freshness import find_freshness, source_date
 from rag_pg.types import CheckedQuote, Citation, Hit
 
 RULES = "The rent is due on the first day of a month. Pets are forbidden."

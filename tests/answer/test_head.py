@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from passages import WordEmbedder, hits
 
-from rag_pg.answer.head import find_names, stands_in
-from rag_pg.answer.identifiers import is_identifier
-from rag_pg.answer.passage_scores import Evidence, examine
+from rag_pg.answer.extractive.passage_scores import Evidence, examine
+from rag_pg.answer.reading.head import find_names, stands_in
+from rag_pg.answer.reading.identifiers import is_identifier
 from rag_pg.text import words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 

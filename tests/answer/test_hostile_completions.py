@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from passages import hits
 
 from rag_pg.answer import answer_question
-from rag_pg.answer.markers import cited_numbers
+from rag_pg.answer.reading.markers import cited_numbers
 from rag_pg.types import Answer, Event, Hits
 
 STRATEGIES = [

@@ -9,8 +9,8 @@ from rendered import Rendered
 
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.edit import without_support
-from rag_pg.answer.markers import find_markers, without_false_markers
-from rag_pg.answer.statements import read_statements
+from rag_pg.answer.reading.markers import find_markers, without_false_markers
+from rag_pg.answer.reading.statements import read_statements
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from passages import WordEmbedder, hit
 
-from rag_pg.answer.extractive import answer_extractive
-from rag_pg.answer.question_kind import asks_when
+from rag_pg.answer.extractive.answer import answer_extractive
+from rag_pg.answer.reading.question_kind import asks_when
 
 TABLE = "| Engine | Torque | Mass |\n|---|---|---|\n| Rook | 90 | 41 |\n| Heron | 120 | 55 |"
 REPORT = "The harvest of 2016 was 310 tonnes of barley."

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pg.answer import order
-from rag_pg.answer.figures import foreign_figures
-from rag_pg.answer.measures import foreign_measures
-from rag_pg.answer.veto import find_veto
+from rag_pg.answer.attribution.veto import find_veto
+from rag_pg.answer.reading import order
+from rag_pg.answer.reading.figures import foreign_figures
+from rag_pg.answer.reading.measures import foreign_measures
 from rag_pg.text import same_word, words
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pg.answer import negation
-from rag_pg.answer.opposites import find_opposite
+from rag_pg.answer.reading import negation
+from rag_pg.answer.reading.opposites import find_opposite
 from rag_pg.text import words
 
 

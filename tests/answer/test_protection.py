@@ -16,7 +16,7 @@ from passages import hits
 from rota import tries
 
 from rag_pg.answer import AnswerContext, answer_question
-from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.extractive.answer import NOT_FOUND
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.answer.strategies.single import single
 from rag_pg.errors import ProviderUnavailable

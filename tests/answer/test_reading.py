@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from passages import WordEmbedder, around, hit, hits
 
-from rag_pg.answer.aggregates import aggregate, asked_aggregate
-from rag_pg.answer.extractive import answer_extractive
-from rag_pg.answer.freshness import is_of_page, source_date
-from rag_pg.answer.passage import Page, thin, window
-from rag_pg.answer.question_kind import question_parts
-from rag_pg.answer.term_match import find_words
+from rag_pg.answer.extractive.answer import answer_extractive
+from rag_pg.answer.reading.aggregates import aggregate, asked_aggregate
+from rag_pg.answer.reading.freshness import is_of_page, source_date
+from rag_pg.answer.reading.passage import Page, thin, window
+from rag_pg.answer.reading.question_kind import question_parts
+from rag_pg.answer.reading.term_match import find_words
 from rag_pg.text import find_labels, find_lists, find_tables, split_sentences
 from rag_pg.types import Answer, Hit, Passage
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pg.answer.judge import Judge
-from rag_pg.answer.statements import read_statements
-from rag_pg.answer.strange import strange_words
+from rag_pg.answer.attribution.judge import Judge
+from rag_pg.answer.reading.statements import read_statements
+from rag_pg.answer.reading.strange import strange_words
 from rag_pg.text import words
 from rag_pg.types import Citation
 

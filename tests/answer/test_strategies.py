@@ -18,7 +18,7 @@ from prompts import quoted
 
 from rag_pg.answer import AnswerContext, answer_question, find_strategy, register_strategy
 from rag_pg.answer.asker import Asker
-from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.extractive.answer import NOT_FOUND
 from rag_pg.answer.question import Question, Verify, check_choice
 from rag_pg.answer.tools import calculate, parse_calls
 from rag_pg.answer.trace import Trace

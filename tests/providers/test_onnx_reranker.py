@@ -16,7 +16,7 @@ import pytest
 from passages import hit
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.extractive.answer import answer_extractive
 from rag_pg.errors import InvalidInput, ModelUnavailable
 from rag_pg.protocols import Reranker
 from rag_pg.providers.onnx.reranker import OnnxReranker

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rag_pg import Rag
-from rag_pg.answer.extractive import answer_extractive
+from rag_pg.answer.extractive.answer import answer_extractive
 from rag_pg.client.collection import Collection
 from rag_pg.types import Answer
 

@@ -10,8 +10,8 @@ from rag_pg.answer.asker import ANSWER_TOKENS, Asker
 from rag_pg.answer.assessor import Assessor
 from rag_pg.answer.prompt import BUDGET_TOKENS
 from rag_pg.answer.question import Question, Unsupported, Verify
+from rag_pg.answer.reading.term_match import match_here
 from rag_pg.answer.retriever import Retriever
-from rag_pg.answer.term_match import match_here
 from rag_pg.answer.trace import Trace
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import Account

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from rag_pg.answer.attribution.judge import Judge
 from rag_pg.answer.fit import ground_text
-from rag_pg.answer.judge import Judge
 from rag_pg.protocols import Embedder
 from rag_pg.types import Citation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_pg.answer.question_kind import question_parts
+from rag_pg.answer.reading.question_kind import question_parts
 from rag_pg.text import compared_things
 
 

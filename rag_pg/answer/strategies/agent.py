@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.prompt import SYSTEM
+from rag_pg.answer.reading.figures import unfounded_figures
 from rag_pg.answer.toolbox import ToolBox
 from rag_pg.answer.tools import (
     MARK,

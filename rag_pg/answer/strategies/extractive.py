@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.extractive import answer_of
-from rag_pg.answer.passage_scores import HITS
+from rag_pg.answer.extractive.answer import answer_of
+from rag_pg.answer.extractive.passage_scores import HITS
 from rag_pg.types import Answer
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.passage_tools import compare_texts
+from rag_pg.answer.reading.figures import unfounded_figures
 from rag_pg.answer.tools import (
     AgentTool,
     date_facts,
