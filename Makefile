@@ -22,7 +22,7 @@ UNIT := $(addprefix tests/,package text load chunk providers search answer clien
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) install --no-compile
 
-unexport PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE PYTHONWARNINGS
 
 .PHONY: help install load lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-page test-matrix \
 	test-langchain test-frameworks test-web test-stores test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
@@ -104,7 +104,7 @@ test-report: $(VENV)/.test # the HTML report in Chromium, offline (needs Chromiu
 
 test-page: $(VENV)/.test # the page of rag-pg serve in Chromium, with axe (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
 	@$(PIP_INSTALL) playwright "axe-playwright-python==0.1.8"
-	$(BIN)/pytest -rs tests/server/test_page.py
+	$(BIN)/pytest -rs --numprocesses 2 --dist load tests/server/test_page.py
 
 format: $(VENV)/.test ## format the code and mend what the linter can
 	$(BIN)/ruff format .

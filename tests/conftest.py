@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import signal
 from collections.abc import Callable, Generator, Iterator
 from contextvars import copy_context
@@ -58,9 +59,16 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("same")
 
-# What a terminal or a service of CI says of itself colours and breaks lines.
-for name in ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "TERMINAL_WIDTH"):
-    os.environ.pop(name, None)
+# A test sees of its shell where programs and folders are, and what is meant for tests: no database,
+# key, proxy or locale of the user's, no setting of a library, no width or colour of a terminal.
+SEEN = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TEMP|TMP|SYSTEMROOT|LD_LIBRARY_PATH|VIRTUAL_ENV"
+    r"|PYTHON(PATH|HOME|PYCACHEPREFIX|DONTWRITEBYTECODE)|RAG_PG_(EVAL_DATA|CITUS_DSN)"
+    r"|(RAG_PG_TEST|RAG_PG_FUZZ|PYTEST|COV|COVERAGE|DOCKER|TESTCONTAINERS|PLAYWRIGHT)_\w+"
+)
+for name in [name for name in os.environ if not SEEN.fullmatch(name)]:
+    del os.environ[name]
+os.environ["LANG"] = "C.UTF-8"
 
 # Each client of a provider reads whom to trust: one authority, as no test leaves the machine.
 os.environ["SSL_CERT_FILE"] = str(ROOT / "tests" / "support" / "authority.pem")

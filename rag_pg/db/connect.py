@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import PGconn, Ping
 from psycopg_pool import ConnectionPool
 
 from rag_pg.errors import DatabaseUnavailable
@@ -46,14 +47,36 @@ class PoolConnection(psycopg.Connection[Any]):
         return ready.pop() if ready else super().connect(conninfo, **options)
 
 
+# Of libpq's variables in the environment those that lead away from a socket, or ask of it what only
+# a network has: they are meant for another server.
+_OF_A_SOCKET = {"hostaddr": "", "gssencmode": "disable", "channel_binding": "prefer"}
+
+
 def names_standbys(dsn: str) -> bool:
     """Whether a connection string names several hosts and leaves open which of them is meant."""
-    try:
-        given = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:  # told by who connects
-        return False
+    given = _parts(dsn)
     several = "," in str(given.get("host") or given.get("hostaddr") or "")
     return several and "target_session_attrs" not in given
+
+
+def ping(dsn: str) -> Ping:
+    """Whether a server answers; NO_ATTEMPT: the string, or the environment, names none."""
+    return Ping(PGconn.ping(make_conninfo(dsn, **_socket_options(dsn)).encode()))
+
+
+def _socket_options(dsn: str) -> dict[str, Any]:
+    given = _parts(dsn)
+    if not str(given.get("host", "")).startswith("/"):
+        return {}
+    return {key: value for key, value in _OF_A_SOCKET.items() if key not in given}
+
+
+def _parts(dsn: str) -> dict[str, Any]:
+    """What a connection string names; nothing where it is none, which is told by who connects."""
+    try:
+        return conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return {}
 
 
 def connection_options(
@@ -67,6 +90,7 @@ def connection_options(
     target = {"target_session_attrs": "prefer-standby" if reads else "primary"}
     return {
         **(target if names_standbys(dsn) else {}),
+        **_socket_options(dsn),
         "prepare_threshold": None,
         "client_encoding": "UTF8",
         "connect_timeout": seconds,

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.pq import PGconn, Ping
+from psycopg.pq import Ping
 
-from rag_pg.db.connect import connect
+from rag_pg.db.connect import connect, ping
 from rag_pg.errors import DatabaseUnavailable
 
 DEFAULT_VERSION = 18
@@ -64,14 +64,17 @@ class EmbeddedServer:
                 server = library.get_server(
                     self.folder, cleanup_mode=None, postgres_version=version
                 )
-                dsn = str(server.get_uri())
+                dsn = self._dsn() or str(server.get_uri())  # on a network where paths are long
                 connect(dsn, seconds=5).close()
                 return dsn
             except (subprocess.SubprocessError, psycopg.OperationalError, AssertionError) as exc:
                 # A server that crashed, or recovers for longer than pg_ctl waits: look again.
-                if time.monotonic() > deadline:
+                unreachable = isinstance(exc, psycopg.OperationalError)
+                if time.monotonic() > deadline or (unreachable and ping(dsn) == Ping.NO_ATTEMPT):
                     found = _FATAL.findall(_read_from(log, written)) if log.exists() else []
                     told = [f": {'. '.join(filter(None, texts))}" for texts in found]
+                    if unreachable and not told:
+                        told = [f", or is not reached: {str(exc).strip()}"]
                     raise DatabaseUnavailable(
                         f"the embedded server in {self.folder} does not start{''.join(told[-1:])};"
                         f" its log is {log}"
@@ -89,17 +92,22 @@ class EmbeddedServer:
         module.PostgresServer._lock = module.fasteners.InterProcessLock(path)
 
     def _running_dsn(self) -> str | None:
-        """The DSN of the server where its own file says that it runs and it answers; the library,
-        which takes longer to import than the rest to open, is not needed then."""
+        """The DSN of the server where it runs and answers; the library, which takes longer to
+        import than the rest to open, is not needed then."""
+        dsn = self._dsn()
+        return dsn if dsn and ping(dsn) == Ping.OK else None
+
+    def _dsn(self) -> str | None:
+        """The DSN on a socket of the server that its own file says to run, with its port: both
+        programs read PGPORT, which may have changed since."""
         try:
             lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
-            folder, socket, status = lines[1], lines[4], lines[7].strip()
+            folder, port, socket, status = lines[1], lines[3], lines[4], lines[7].strip()
         except (OSError, ValueError, IndexError):
             return None
         if folder != str(self.folder.resolve()) or not socket or status != "ready":
             return None
-        dsn = f"postgresql://postgres:@/postgres?host={socket}"
-        return dsn if PGconn.ping(dsn.encode()) == Ping.OK else None
+        return f"postgresql://postgres:@:{port.strip()}/postgres?host={socket}"
 
     def _has_lost_its_programs(self) -> bool:
         """Whether the programs of the running server are gone, as with the checkout or environment

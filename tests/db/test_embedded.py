@@ -29,12 +29,36 @@ def home() -> Iterator[Path]:
         yield folder
 
 
-def test_without_a_dsn_a_server_is_started_and_the_schema_installed(home: Path) -> None:
+# What a shell says of another server.
+ELSEWHERE = {
+    "PGHOST": "db.invalid",
+    "PGHOSTADDR": "192.0.2.1",
+    "PGPORT": "6000",
+    "PGUSER": "nobody",
+    "PGDATABASE": "mine",
+    "PGPASSWORD": "none",
+    "PGSSLMODE": "verify-full",
+    "PGGSSENCMODE": "require",
+    "PGCHANNELBINDING": "require",
+    "PGOPTIONS": "-csearch_path=mine",
+}
+
+
+def test_without_a_dsn_a_server_is_started_and_the_schema_installed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in ELSEWHERE.items():
+        monkeypatch.setenv(name, value)
     settings = Settings(home=home)
     with Rag(settings=settings, embedders={"hash": HashEmbedder}) as rag:
         rag.collection("docs", model="hash:32").add({"uri": "a", "content": "red fish"})
         dsn = rag.dsn
     assert dsn is not None
+    with monkeypatch.context() as changed:
+        changed.setenv("PGSERVICE", "nowhere")
+        with pytest.raises(DatabaseUnavailable, match='definition of service "nowhere" not found'):
+            Rag(settings=settings).open()
+    monkeypatch.undo()  # the port stays, and some of it counts for other programs
     with psycopg.connect(dsn) as other:  # it goes on running for other programs
         assert other.execute("SELECT uri FROM rag.search('docs', 'fish')").fetchall() == [("a",)]
     assert schema.check(dsn) == []
