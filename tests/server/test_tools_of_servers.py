@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -38,7 +39,8 @@ def server() -> Iterator[McpTools]:
 @pytest.fixture(scope="module")
 def program() -> Iterator[McpTools]:
     os.environ["RAG_PG_SECRET_OF_THIS_TEST"] = "secret"
-    with McpTools(f"stdio:{sys.executable} {PROGRAM}", environment={"GIVEN": "yes"}) as opened:
+    command = shlex.join([sys.executable, str(PROGRAM)])
+    with McpTools(f"stdio:{command}", environment={"GIVEN": "yes"}) as opened:
         yield opened
     del os.environ["RAG_PG_SECRET_OF_THIS_TEST"]
 

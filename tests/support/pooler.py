@@ -66,7 +66,7 @@ def transaction_pooler(dsn: str) -> Iterator[str]:
     """Start one, and give the connection string through it."""
     if program() is None:
         pytest.skip("no engine: needs PgBouncer: apt-get install pgbouncer")
-    folder = Path(tempfile.mkdtemp(prefix="rag-pgb-"))
+    folder = Path(tempfile.mkdtemp(prefix="rag-pgb-", dir="/tmp"))  # a socket's path is short
     command, pooled = configured(dsn, folder, servers=SERVERS, clients=200)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
