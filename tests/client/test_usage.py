@@ -140,9 +140,13 @@ def test_a_whole_answer_has_a_time(docs: Collection) -> None:
         going.wait(BOUND)
         return "In the sea [1]."
 
-    answer = docs.ask(QUESTION, llm=ScriptedLLM(late), strategy="single", timeout=0.3)
+    for seconds in (1, 8, 64):  # a machine that finds nothing in the first is given the next
+        answer = docs.ask(QUESTION, llm=ScriptedLLM(late), strategy="single", timeout=seconds)
+        assert answer.reason == f"stopped by timeout ({seconds} s)"
+        if answer.strategy != "none":
+            break
     going.set()
-    assert (answer.strategy, answer.reason) == ("extractive", "stopped by timeout (0.3 s)")
+    assert answer.strategy == "extractive"
 
 
 @pytest.fixture
