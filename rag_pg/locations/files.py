@@ -81,6 +81,8 @@ class Files(Location):
                 _name_members(self._files)
             elif not self._root:  # of sftp://host, which lists nothing
                 self._root = "/"
+            if hasattr(getattr(self._files, "ftp", None), "_read_response"):
+                _read_any_names(self._files.ftp)
 
     def read(self, known: Known) -> Iterator[Item]:
         choice = Choice(self.prefix, self._limits)
@@ -122,7 +124,7 @@ class Files(Location):
             if self._root and not self._files.isdir(self._root):
                 raise FileNotFoundError("there is no such folder")
             found = _found(self._files, self._root)
-        return {path: info for path, info in found.items() if info.get("type") == "file"}
+        return {p: i for p, i in found.items() if i.get("type") == "file" or not _is_utf8(p)}
 
     def _data(self, path: str, info: Mapping[str, Any]) -> bytes:
         if info.get("size") == 0:
@@ -160,10 +162,31 @@ def _found(files: Any, root: str) -> dict[str, Any]:
     while folders:
         for info in files.ls(folders.pop(), detail=True):
             path = info["name"].rstrip("/")
-            if info["type"] == "directory" and path not in found and path != root.rstrip("/"):
+            is_folder = info["type"] == "directory" and _is_utf8(path)
+            if is_folder and path not in found and path != root.rstrip("/"):
                 folders.append(path)
             found[path] = info
     return found
+
+
+def _is_utf8(path: str) -> bool:
+    """Whether a name can be asked for; else it has bytes as `os.fsdecode` gives them."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _read_any_names(client: Any) -> None:
+    """Let paramiko's client of SFTP list names that are no UTF-8 among the others, as
+    `os.fsdecode` gives them: it would end at the first."""
+    read = client._read_response
+
+    def read_response(waitfor: object = None) -> tuple[Any, Any]:
+        kind, message = read(waitfor)
+        if message is not None:
+            message.get_text = lambda: message.get_string().decode("utf-8", "surrogateescape")
+        return kind, message
+
+    client._read_response = read_response
+    client.listdir_iter = client.listdir_attr  # which reads its responses by that
 
 
 def _name_members(files: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ def serve_files(root: Path, secret: str) -> Iterator[int]:
         def list_folder(self, path: str) -> Any:
             try:
                 return [
-                    paramiko.SFTPAttributes.from_stat(one.stat(), one.name)
+                    paramiko.SFTPAttributes.from_stat(one.stat(), os.fsencode(one.name))
                     for one in (root / path.strip("/")).iterdir()
                 ]
             except OSError as exc:

@@ -136,6 +136,23 @@ def test_a_file_of_sftp_that_is_written_twice_within_a_second(
         assert docs.get(f"{sftp()}/a.md").content == text
 
 
+def test_names_of_sftp_that_are_no_utf8_are_told_and_the_others_read(
+    docs: Collection, sftp: Callable[[], str], tmp_path: Path
+) -> None:
+    root = tmp_path / "served" / "docs"
+    for name in (b"caf\xe9", b"fine"):
+        folder = root / os.fsdecode(name)
+        folder.mkdir()
+        (folder / "b.md").write_text("Blue fish.")
+        (root / os.fsdecode(name + b".md")).write_text("Old fish.")
+    report = docs.sync(sftp())
+    assert counts(report) == (3, 0, 0, 2)
+    assert {one.uri for one in report.failures} == {
+        f"{sftp()}/caf\\udce9", f"{sftp()}/caf\\udce9.md"
+    }  # fmt: skip
+    assert {one.error for one in report.failures} == {"this name cannot be stored; rename it"}
+
+
 @pytest.mark.parametrize("name", ["a#b", "a?b=c", "a%20b", "a b", "50%", "[z]", "*", "ü;x&y+z"])
 def test_folders_and_archives_of_any_name(
     docs: Collection, sftp: Callable[[], str], bucket: Any, tmp_path: Path, name: str
