@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
-from unicodedata import category
+from unicodedata import category, name
 
 from rag_pg.errors import UnsupportedFile
 from rag_pg.extras import extra
@@ -38,6 +38,7 @@ _LARGER = {  # what is called so is often the larger one, as browsers take it
 }
 _ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
 _SHIFTED = re.compile(rb"\x1b\$(?:[@-B]|[()*][@-Z])")  # ISO 2022: what follows is of two bytes each
+_JAPANESE = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}
 _UNMARKED = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
 
@@ -65,8 +66,8 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
     controls = len(data) - len(data.translate(None, _CONTROLS))
     plain = encoding in ("utf-8", "utf-8-sig")
-    if data.isascii() and _SHIFTED.search(data):
-        return _decoded(*_shifted(data))
+    if data.isascii() and (found := _shifted(data) or _in_ascii(data)):
+        return _decoded(*found)
     if plain and controls > few:
         if (found := _unmarked(data, controls)) is not None:
             return _decoded(*found)
@@ -94,8 +95,31 @@ def _decoded(text: str, note: str) -> Decoded:
     return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), removed, note)
 
 
-def _shifted(data: bytes) -> tuple[str, str]:
-    """Return a text in ISO 2022 and a note. Raises: UnsupportedFile."""
+def _in_ascii(data: bytes) -> tuple[str, str] | None:
+    """Return a text in HZ or UTF-7, which write all letters by those of ASCII, and a note. It is
+    none of them where a sign that begins such letters stands elsewhere, or for no words."""
+    for encoding, mark in (("hz", b"~{"), ("utf-7", b"+")):
+        with suppress(UnicodeDecodeError):
+            if mark in data and _has_words(text := data.decode(encoding)):
+                return text.removeprefix("\ufeff"), f"it is not UTF-8 and was read as {encoding}"
+    return None
+
+
+def _has_words(text: str) -> bool:
+    """Whether letters beyond ASCII are words, of one script, or of those of Japanese; a letter
+    alone, or one beside ASCII, is Latin. So is mostly no sum and no name behind a plus sign."""
+    words = [word for word in _WORD.findall(text) if not word.isascii()]
+    scripts = {name(one, "none").split()[0] for one in "".join(words) if one > "\x7f"}
+    if scripts != {"LATIN"}:
+        whole = [word for word in words if len(word) > 1 and not re.search("[A-Za-z]", word)]
+        return len(whole) * 2 >= len(words) > 0 and (len(scripts) == 1 or scripts <= _JAPANESE)
+    return True
+
+
+def _shifted(data: bytes) -> tuple[str, str] | None:
+    """Return a text in ISO 2022 and a note, None for another. Raises: UnsupportedFile."""
+    if not _SHIFTED.search(data):
+        return None
     larger = re.sub(rb"\x1b\$[@B]", b"\x1b$(Q", data)  # with the signs that Windows writes, as ①
     for encoding in ("iso2022_jp_2", "iso2022_jp_ext", "iso2022_kr", "iso2022_jp_2004"):
         with suppress(UnicodeDecodeError):

@@ -24,6 +24,11 @@ _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
 
 _TAG = re.compile(rb"<(?:\w+:)?(row|col|mergeCell|autoFilter|filterColumn)\b([^<>]*)>")
 _ATTRIBUTE = re.compile(r"""(\w+)=["']([^"']*)""")
+# A formula without a value; a text that is empty is one.
+_UNRECKONED = re.compile(
+    rb"""<(?:\w+:)?c\b(?![^<>]*\bt=["']str)[^<>]*>\s*<(?:\w+:)?f\b[^<>]*(?:/>|>[^<]*</(?:\w+:)?f>)"""
+    rb"""\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"""
+)
 _YES = ("1", "true")
 _ROWS, _COLUMNS = 1_048_576, 16_384  # of a sheet
 _PIECE = 1_000_000  # bytes
@@ -204,7 +209,7 @@ def _xlsx(file: io.BytesIO) -> Office:
 
     workbook = load_workbook(file, read_only=True, data_only=True)
     try:
-        sheets, left_out = [], Counter[str]()
+        sheets, left_out, notes = [], Counter[str](), set[str]()
         for n, sheet in enumerate(workbook.worksheets, 1):
             if sheet.sheet_state != "visible":
                 left_out["sheet"] += 1
@@ -216,12 +221,13 @@ def _xlsx(file: io.BytesIO) -> Office:
                 "row": sum(number <= height for number in about.rows),
                 "column": sum(column < width for column in about.columns),
             }
+            if about.unreckoned:
+                notes.add("formulas without a value are left out: open the file and save it")
             rows = merged(sheet.iter_rows(values_only=True), about.spans, about.rows)
             if text := rows_as_list(_without(row, about.columns) for row in rows):
                 sheets.append(f"# Sheet {n}: {_line(sheet.title)}\n\n{text}")
-        return replace(
-            _described("\n\n".join(sheets), workbook.properties), notes=_hidden(left_out)
-        )
+        told = (*_hidden(left_out), *notes)
+        return replace(_described("\n\n".join(sheets), workbook.properties), notes=told)
     finally:
         workbook.close()
 
@@ -229,11 +235,12 @@ def _xlsx(file: io.BytesIO) -> Office:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _About:
     """What the reader of a sheet, row by row, does not know: merged cells, hidden rows (from 1) and
-    columns (from 0)."""
+    columns (from 0), and whether formulas have no value."""
 
     spans: Sequence[Span]
     rows: Set[int]
     columns: Set[int]
+    unreckoned: bool
 
 
 def _about(file: io.BytesIO, sheet: Any) -> _About:
@@ -243,6 +250,7 @@ def _about(file: io.BytesIO, sheet: Any) -> _About:
     from openpyxl.worksheet.table import Table
 
     spans, rows, columns, filtered = dict[Span, None](), set[int](), set[int](), list[Span]()
+    unreckoned = False
     with zipfile.ZipFile(file) as archive:
         path = sheet._worksheet_path
         linked = get_rels_path(path)
@@ -263,13 +271,15 @@ def _about(file: io.BytesIO, sheet: Any) -> _About:
                     rows.add(number)
             elif tag == "col" and _is_hidden(about):
                 columns.update(range(int(about["min"]) - 1, min(int(about["max"]), _COLUMNS)))
+            unreckoned |= tag == "f"
     for span in {*filtered}:
         rows = {one for one in rows if not span.first < one <= span.last}
-    return _About(spans=[*spans], rows=rows, columns=columns)
+    return _About(spans=[*spans], rows=rows, columns=columns, unreckoned=unreckoned)
 
 
 def _tags(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the tags of a sheet or table that `_TAG` knows, and their attributes."""
+    """Yield the tags of a sheet or table that `_TAG` knows, and their attributes; f for formulas
+    without a value."""
     rest = b""
     with archive.open(name) as member:
         while piece := member.read(_PIECE):
@@ -277,6 +287,8 @@ def _tags(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[str, dict[str, 
             for tag, about in _TAG.findall(whole + end):
                 found = _ATTRIBUTE.findall(about.decode())
                 yield tag.decode(), dict(found)
+            if _UNRECKONED.search(whole + end):
+                yield "f", {}
 
 
 def _is_hidden(about: Mapping[str, str]) -> bool:

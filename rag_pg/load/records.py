@@ -51,11 +51,16 @@ class _Column(csv.excel):
 
 def _is_prose(text: str) -> bool:
     """Whether commas are those of sentences: a blank follows each, and below lines without one,
-    as a title, they are not as many in each line, and part no column of figures."""
+    as a title, they are not as many in each line, and part no column of figures. In the first line
+    they part names of columns."""
     lines = text[:_SNIFFED].split("\n")[: None if len(text) <= _SNIFFED else -1]
-    read = dropwhile(lambda row: len(row) < 2, csv.reader(lines, skipinitialspace=True))
-    head, *rows = [row for row in read if row] or [[]]
-    if len({len(head), *map(len, rows)}) < 2 or re.search(r",\S", text[:_SNIFFED]):
+    every = [row for row in csv.reader(lines, skipinitialspace=True) if row]
+    head, *rows = [*dropwhile(lambda row: len(row) < 2, every)] or [[]]
+    if (
+        every[0] is head
+        or len({len(head), *map(len, rows)}) < 2
+        or re.search(r",\S", text[:_SNIFFED])
+    ):
         return False
     columns = zip(*(map(kind_of, row) for row in rows), strict=False)
     return len(rows) < 2 or not any(map(all, islice(columns, 1, len(head))))

@@ -85,6 +85,10 @@ def test_text_is_decoded_and_what_is_taken_out_is_counted(
         ("iso2022_jp", "これは日本語の文章です。東京に行きます。"),
         ("iso2022_jp_ext", "ﾔﾏﾀﾞさんの文章です。"),
         ("iso2022_kr", "이것은 한국어 문장입니다."),
+        ("hz", "数据库 PC电脑 ~ 好的"),
+        ("utf-7", "Größe: 1 + 1 € – it’s all 😀."),
+        ("utf-7", "これは日本語の文章です。A社に行きます。"),
+        ("utf-7", "Привет, мир."),
         ("utf-16-le", "Größe: 5 € – it’s all 😀."),
         ("utf-16-be", "Größe: 5 € – it’s all 😀."),
         ("utf-16-le", "一、これは日本語の文章です。\n二、東京に行きます。\n" * 3),
@@ -99,6 +103,21 @@ def test_another_encoding_is_detected_and_named(tmp_path: Path, encoding: str, t
     assert (loaded.content, loaded.removed) == (text, 0)
     (note,) = loaded.notes
     assert "is not UTF-8 and was read as" in note
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write to user+tag@example.com",
+        "Call +4930-1234, +foo or me+b",
+        "+import os\n+ABC-1",
+        "C++-17 and i+-1",
+        "~/a ~{ab~}",
+    ],
+)
+def test_signs_of_ascii_are_no_other_encoding(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, "a.txt", text.encode())
+    assert (loaded.content, loaded.notes) == (text, ())
 
 
 def test_signs_that_windows_adds_to_japanese_mails_are_read(tmp_path: Path) -> None:

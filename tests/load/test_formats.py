@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 import zipfile
 from datetime import date, datetime
@@ -231,6 +232,32 @@ def test_names_of_columns_that_make_a_table_too_long_are_refused() -> None:
 
 
 HIDDEN = "left out, as hidden: "
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ('<c r="B1"><f>1+1</f><v></v></c>', True),
+        ('<c r="B1"><f t="shared" si="0"/></c>', True),
+        ('<c r="B1"><f>1+1</f><v>2</v></c>', False),
+        ('<c r="B1" t="str"><f>IF(A1,A2)</f><v></v></c>', False),
+    ],
+)
+def test_formulas_that_no_program_has_reckoned_are_told(cell: str, told: bool) -> None:
+    from openpyxl import Workbook
+
+    workbook, before, after = Workbook(), io.BytesIO(), io.BytesIO()
+    sheet: Any = workbook.active
+    sheet.append(["Rent", 12345])
+    workbook.save(before)
+    with zipfile.ZipFile(before) as old, zipfile.ZipFile(after, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            made = re.sub(r"<c [^>]*><v>12345</v></c>", cell, text)
+            assert (made != text) == name.endswith("sheet1.xml")
+            new.writestr(name, made)
+    notes = read("a.xlsx", after.getvalue()).notes
+    assert notes == ("formulas without a value are left out: open the file and save it",) * told
 
 
 def test_hidden_sheets_rows_and_columns_are_left_out_and_counted() -> None:
@@ -475,6 +502,11 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
             "a.csv",
             "note\nIt leaks, 5.\nRed, 3\nOld, wet, 7\n",
             "- note: It leaks, 5.\n- note: Red, 3\n- note: Old, wet, 7",
+        ),
+        (
+            "a.csv",
+            "name, likes, also\nAnn, tea\nBob, milk, ham, eggs\n",
+            "- name: Ann; likes: tea\n- name: Bob; likes: milk; also: ham; eggs",
         ),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
