@@ -50,6 +50,7 @@ def mcp(
         from rag_pg.server.mcp import (
             KeyVerifier,
             check_names,
+            configured,
             http_app,
             is_local,
             listening,
@@ -88,5 +89,4 @@ def mcp(
         app = http_app(server, allowed_hosts=allowed_hosts or ())
         with listening(*address) as (listener, url):
             write_message(f"serving at {url}mcp")
-            config = uvicorn.Config(app, log_config=None, access_log=False)
-            uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(configured(app)).run(sockets=[listener])

@@ -59,8 +59,14 @@ def serve(
     with extra("serve", "the HTTP service needs"):
         import uvicorn
 
-        from rag_pg.server.http import Connection, ServiceOptions
-        from rag_pg.server.mcp import check_names, is_local, listening, parse_address
+        from rag_pg.server.http import ServiceOptions
+        from rag_pg.server.mcp import (
+            check_names,
+            configured,
+            is_local,
+            listening,
+            parse_address,
+        )
 
     host, port = parse_address(address)
     check_names(host, allowed_hosts)
@@ -85,14 +91,9 @@ def serve(
         if processes > 1:
             options = replace(options, figures=Path(figures))
         write_message(f"serving at {url}")
-        config = uvicorn.Config(
+        config = configured(
             partial(_start, options, log_format),
             factory=True,
-            http=Connection,
-            ws="none",  # else who asks for a web socket with a body waits for ever
-            h11_max_incomplete_event_size=Connection.head_bytes,
-            log_config=None,
-            access_log=False,
             workers=processes,
             timeout_worker_healthcheck=HEALTH_SECONDS,
         )

@@ -10,7 +10,7 @@ from patience import BOUND
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from rag_pg.server.http import Connection
+from rag_pg.server.connection import Connection
 from rag_pg.server.http.request import event, events_of
 
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -94,6 +94,35 @@ def test_requests_of_one_connection_are_counted_each_for_itself() -> None:
         return wire
 
     assert b" 400 " not in asyncio.run(read()).written
+
+
+def test_who_asks_for_another_protocol_keeps_its_body_wherever_its_packets_are_cut() -> None:
+    head = HEAD + b"Connection: upgrade\r\nuPGRADE: h2c\r\nContent-Length: 4\r\n\r\n"
+    whole, bodies = head + b"body", list[bytes]()
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
+        bodies.append(body)
+        await nothing(scope, receive, send)
+
+    async def read() -> None:
+        made, wire = connected(ServerState())
+        made.app = answer
+        pieces = [[whole[:at], whole[at:]] for at in range(1, len(whole))]
+        for number, cut in enumerate([*pieces, [bytes([one]) for one in whole]], 1):
+            for piece in cut:
+                made.data_received(piece)
+            async with asyncio.timeout(BOUND):
+                while wire.written.count(b"HTTP/1.1 204") < number:
+                    assert b" 400 " not in wire.written and not wire.closed
+                    await asyncio.sleep(0)
+        made.connection_lost(None)
+
+    asyncio.run(read())
+    assert bodies == [b"body"] * len(whole)
 
 
 def test_who_never_ends_its_headers_is_left() -> None:

@@ -234,6 +234,23 @@ def test_a_file_of_the_page_is_whole_whatever_range_is_asked_for(filled: Rag, ra
          422, "#: the body is no JSON: Expecting property name enclosed in double quotes at char"),
         ("POST", "/search", {"content": b"{} {}", "headers": {"content-type": "application/json"}},
          422, "#: the body is no JSON: Extra data at character 3"),
+        ("POST", "/search", {"content": b'{"collection": "animals", "query": "x", "query": "y"}',
+         "headers": {"content-type": "application/json"}}, 400, "has the key 'query' twice"),
+        ("PUT", "/documents?collection=animals&uri=a", {"content": b'{"content": "x", "metadata": '
+         b'[{"a": 1, "\\u0061": 2}]}', "headers": {"content-type": "application/merge+json"}}, 400,
+         "has the key 'a' twice; send it once"),
+        ("POST", "/mcp", {"content": b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}',
+         "headers": {"content-type": "application/json;charset=utf-8"}}, 400, "the key 'id' twice"),
+        ("POST", "/search", {"content": b'{%s "0": 1}' % b"".join(b'"%d": 1,' % n for n in
+         range(150_000)), "headers": {"content-type": "application/json"}}, 400, "the key '0' tw"),
+        ("POST", "/ask", {"content": b"[" * 99_999, "headers": {"content-type":
+         "application/json"}}, 400, "nested too deep"),
+        ("POST", "/ask", {"content": b"9" * 9999, "headers": {"content-type": "application/json"}},
+         400, "a number of thousands of digits"),
+        ("GET", "/documents?collection=animals&filter=%7B%22a%22:1,%22a%22:2%7D", {}, 400,
+         "filter: an object of JSON has the key 'a' twice"),
+        ("POST", "/search", {"json": {"collection": "animals", "query": "x", "cache": 1}}, 422,
+         "#/cache: 1 is no boolean"),
         ("POST", "/search", {"json": {}, "headers": {"content-encoding": "gzip"}}, 415, "'gzip'"),
         ("POST", "/uploads", {"data": {"collection": "animals"}, "files": {"files": ("a.md", b"x")},
          "headers": {"content-encoding": "br"}}, 415, "send it as it is, not compressed"),
@@ -291,6 +308,29 @@ def test_what_is_wrong_is_a_problem_with_the_words_of_the_client(
     problem = found.json()
     assert problem["status"] == problem["error"]["code"] == status
     assert told in problem["detail"] and problem["error"]["message"] == problem["detail"]
+
+
+def test_a_boolean_is_no_number_on_any_route(filled: Rag) -> None:
+    app = app_over(filled)
+    schemas = app.openapi()["components"]["schemas"]
+    wrong = dict[str, set[str]]()
+    for path, methods in app.openapi()["paths"].items():
+        for told in methods.values():
+            body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+            fields = schemas.get(body.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
+            kinds = {name: json.dumps(one) for name, one in fields.get("properties", {}).items()}
+            numbers = {n for n, k in kinds.items() if re.search('"(integer|number)"', k)}
+            wrong[path] = {n for n in numbers if '"boolean"' not in kinds[n]}
+
+    async def ask(client: httpx2.AsyncClient) -> None:
+        for path, names in wrong.items():
+            for name in names - {"input"}:
+                found = await client.post(path.format(collection="animals"), json={name: True})
+                faults = {one["pointer"]: one["detail"] for one in found.json()["errors"]}
+                assert faults[f"#/{name}"] == "true is no number", (path, name)
+
+    assert {"limit", "max_cost"} <= wrong["/search"] and wrong["/web_search"] == {"count"}
+    with_service(app, ask)
 
 
 def test_health_is_told_to_who_asks_for_the_head_alone(filled: Rag) -> None:

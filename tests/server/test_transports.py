@@ -27,6 +27,7 @@ from rag_pg import Rag, Settings
 from rag_pg.server.mcp import make_server
 
 KEY = "0123456789abcdef0123"
+JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 MODES = ("auto", "legacy")
 NOTES: list[dict[str, Any]] = [
     {"uri": "pump", "content": "The pump runs at two bar.", "metadata": {"kind": "machine"}},
@@ -144,8 +145,7 @@ def initialize(url: str, **headers: str) -> httpx2.Response:
             "clientInfo": {"name": "test", "version": "1"},
         },
     }
-    accept = {"accept": "application/json, text/event-stream"}
-    return httpx2.post(url, json=message, headers=accept | headers, timeout=BOUND)
+    return httpx2.post(url, json=message, headers=JSON | headers, timeout=BOUND)
 
 
 async def with_key(url: str, mode: str) -> dict[str, Any]:
@@ -168,6 +168,14 @@ def test_only_hosts_and_origins_that_are_allowed_are_served(notes: Rag) -> None:
         assert initialize(url, origin="https://rag.example.com").status_code == 200
         assert initialize(url, origin="https://evil.example.com").status_code == 403
         assert httpx2.get(url, timeout=BOUND).status_code == 405  # no stream without sessions
+        other = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AA"}
+        assert initialize(url, **other).status_code == 200  # its body is not lost
+        for body, told in (
+            (b'{"id": 1, "id": 2}', "the key 'id' twice"),
+            (b" " * 2_000_001, "more"),
+        ):
+            found = httpx2.post(url, content=body, headers=JSON, timeout=BOUND)
+            assert found.status_code == 400 and told in found.json()["error"]["message"]
 
 
 def test_over_http_a_key_is_asked_for(notes: Rag, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_pg.errors import RagError
-from rag_pg.server.http.connection import Connection
+from rag_pg.server.body import with_whole_json
+from rag_pg.server.connection import Connection
 from rag_pg.server.http.keys import find_key
 from rag_pg.server.http.mcp import PATH
 from rag_pg.server.http.problem import response_of
@@ -91,7 +92,9 @@ class Guard:
                     if self._options.keys and scope["path"] not in self._open_paths:
                         told = Headers(scope=scope).getlist("authorization")
                         state["key"] = await find_key(self._service.rag, told, state)
-                    await self._app(scope, self._counted(scope, receive), seen)
+                    counted, most = self._counted(scope, receive), self._options.max_body
+                    whole = await with_whole_json(scope, counted, most)
+                    await self._app(scope, whole, seen)
                 except (HTTPException, RagError) as exc:
                     if status:
                         raise

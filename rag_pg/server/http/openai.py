@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from rag_pg.client import AsyncCollection
@@ -26,6 +26,7 @@ from rag_pg.providers import embed_documents, embed_queries
 from rag_pg.search import LIMIT_MAX, accounted
 from rag_pg.server.http.problem import PROBLEMS, problem_of
 from rag_pg.server.http.request import Asked, Call, answered, event, last_answer, needs
+from rag_pg.server.http.shapes import Given
 from rag_pg.types import Answer, Event, Hit, Message
 
 routes = APIRouter(prefix="/v1", tags=["openai"], responses=PROBLEMS, dependencies=[needs("read")])
@@ -43,12 +44,12 @@ COMPARISONS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin")
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
 
 
-class Part(BaseModel):
+class Part(Given):
     type: str
     text: str = ""
 
 
-class ChatMessage(BaseModel):
+class ChatMessage(Given):
     role: str
     content: str | list[Part] | None = None
 
@@ -59,11 +60,11 @@ class ChatMessage(BaseModel):
         return self.content or ""
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Given):
     include_usage: bool = False
 
 
-class ChatBody(BaseModel):
+class ChatBody(Given):
     """model: rag:COLLECTION or rag:COLLECTION:STRATEGY. messages: the last is the question, those
     before it the conversation; those of the system are not passed on."""
 
@@ -73,7 +74,7 @@ class ChatBody(BaseModel):
     stream_options: StreamOptions | None = None
 
 
-class EmbeddingsBody(BaseModel):
+class EmbeddingsBody(Given):
     """model: that of a collection, or rag:COLLECTION. input_type: query, for a question."""
 
     model: str
@@ -83,11 +84,11 @@ class EmbeddingsBody(BaseModel):
     input_type: str | None = None
 
 
-class Ranking(BaseModel):
+class Ranking(Given):
     score_threshold: float | None = None
 
 
-class StoreSearchBody(BaseModel):
+class StoreSearchBody(Given):
     query: str | list[str]
     max_num_results: Limit | None = None
     filters: dict[str, Any] | None = None

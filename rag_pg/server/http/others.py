@@ -4,10 +4,11 @@ external search. Keys of a request that are not known are ignored."""
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any
 
-from fastapi import APIRouter, Body
-from pydantic import BaseModel, Field
+from fastapi import APIRouter
+from pydantic import Field
 from starlette.responses import Response
 
 from rag_pg.errors import InvalidInput, NotFound
@@ -16,6 +17,7 @@ from rag_pg.search import check_query
 from rag_pg.server.http.openai import Limit, scored
 from rag_pg.server.http.problem import PROBLEMS
 from rag_pg.server.http.request import ONCE, Asked, answered, needs
+from rag_pg.server.http.shapes import Given
 from rag_pg.text import estimate_tokens
 
 routes = APIRouter(tags=["other programs"], responses=PROBLEMS, dependencies=[needs("read")])
@@ -41,7 +43,7 @@ OPERATORS = {
 EMPTY: list[dict[str, Any]] = [{"$exists": False}, {"$eq": None}, {"$eq": ""}]
 
 
-class DifyCondition(BaseModel):
+class DifyCondition(Given):
     name: list[str] | str
     comparison_operator: str
     value: Any = None
@@ -66,17 +68,17 @@ class DifyCondition(BaseModel):
         }
 
 
-class DifyConditions(BaseModel):
+class DifyConditions(Given):
     logical_operator: str | None = None
-    conditions: list[DifyCondition] = []
+    conditions: Sequence[DifyCondition] = ()
 
 
-class DifySetting(BaseModel):
+class DifySetting(Given):
     top_k: Limit
     score_threshold: float | None = None
 
 
-class DifyBody(BaseModel):
+class DifyBody(Given):
     """knowledge_id: the name of a collection."""
 
     knowledge_id: str
@@ -85,16 +87,21 @@ class DifyBody(BaseModel):
     metadata_condition: DifyConditions | None = None
 
 
-class RerankText(BaseModel):
+class RerankText(Given):
     text: str
 
 
-class RerankBody(BaseModel):
+class RerankBody(Given):
     query: str = Field(min_length=1)
     documents: list[str | RerankText] = Field(min_length=1, max_length=MOST_DOCUMENTS)
     top_n: int | None = Field(None, ge=1)
     return_documents: bool | None = None
     model: str | None = None
+
+
+class WebSearchBody(Given):
+    query: str
+    count: Limit = 10
 
 
 @routes.post("/v1/rerank", response_model=dict[str, Any])
@@ -147,14 +154,9 @@ async def retrieval(call: Asked, body: DifyBody) -> Response:
 
 
 @routes.post("/web_search", response_model=list[dict[str, Any]], dependencies=[ONCE])
-async def web_search(
-    call: Asked,
-    collection: str,
-    query: Annotated[str, Body()],
-    count: Annotated[Limit, Body()] = 10,
-) -> Response:
+async def web_search(call: Asked, collection: str, body: WebSearchBody) -> Response:
     """Open WebUI's external web search, over a collection."""
-    hits = await call.search(collection, query, limit=count, per_document=1)
+    hits = await call.search(collection, body.query, limit=body.count, per_document=1)
     named = [(hit, hit.title or hit.heading or hit.uri) for hit in hits]
     return answered(
         [{"link": hit.uri, "title": name, "snippet": hit.content} for hit, name in named]

@@ -24,6 +24,7 @@ from starlette.responses import Response
 from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.providers import LEFT_OUT
+from rag_pg.server.body import read_object
 from rag_pg.server.http.keys import Key
 from rag_pg.server.http.problem import CLIENT_GONE
 from rag_pg.server.http.service import Service
@@ -202,6 +203,8 @@ def events_of(
 def parsed(name: str, text: str | None) -> Any:
     """Return a parameter that is JSON. Raises: InvalidInput."""
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else json.loads(text, object_pairs_hook=read_object)
+    except InvalidInput as exc:
+        raise InvalidInput(f"{name}: {exc}") from exc
     except (ValueError, RecursionError) as exc:
         raise InvalidInput(f"{name} is no JSON: {exc}") from exc

@@ -5,10 +5,11 @@ What is in range is told by SQL, as to every other caller. Lists of options are 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rag_pg.answer import CALLERS_OPTIONS, AskOptions
 from rag_pg.search import SearchOptions
@@ -26,7 +27,20 @@ from rag_pg.types import (
 B = TypeVar("B", bound=BaseModel)
 
 
-class Body(BaseModel):
+class Given(BaseModel):
+    """What a request gives, for other programs, too. A boolean is no number."""
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _is_of_its_kind(cls, value: object, read: Callable[[object], object]) -> object:
+        found = read(value)
+        given, taken = isinstance(value, bool), isinstance(found, bool)
+        if isinstance(value, int | float) and given != taken:
+            raise ValueError(f"{json.dumps(value)} is no {'number' if given else 'boolean'}")
+        return found
+
+
+class Body(Given):
     model_config = ConfigDict(extra="forbid")
 
     def options(self, *without: str) -> dict[str, Any]:

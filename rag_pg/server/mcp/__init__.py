@@ -3,6 +3,7 @@
 Nothing is written: each statement is sent in a read-only transaction.
 """
 
+from rag_pg.server.connection import configured
 from rag_pg.server.mcp.http import (
     LOCAL,
     KeyVerifier,

@@ -13,10 +13,14 @@ from socket import AF_INET, AF_INET6
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import PARSE_ERROR
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rag_pg.errors import InvalidInput
+from rag_pg.server.body import with_whole_json
 
 PATH = "/mcp"
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -83,6 +87,22 @@ def read_keys(path: Path) -> list[str]:
     return keys
 
 
+def _whole(app: ASGIApp) -> ASGIApp:
+    """Return an application that is not asked what `with_whole_json` refuses."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            receive = await with_whole_json(scope, receive)
+        except InvalidInput as exc:
+            error = {"code": PARSE_ERROR, "message": f"Parse error: {exc}"}
+            answer = JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)
+            await answer(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return checked
+
+
 def http_app(server: MCPServer, *, allowed_hosts: Sequence[str] = ()) -> Starlette:
     """Return an ASGI application that serves `server` at /mcp, without sessions: any process of
     several may answer any request.
@@ -106,4 +126,5 @@ def http_app(server: MCPServer, *, allowed_hosts: Sequence[str] = ()) -> Starlet
     for route in app.routes:
         if isinstance(route, Route) and route.path == PATH:
             route.methods = {"POST"}  # without sessions a stream by GET brings nothing, ever
+            route.app = _whole(route.app)
     return app

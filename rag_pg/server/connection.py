@@ -11,9 +11,11 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from uvicorn import Config
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-_UPGRADE = re.compile(rb"\r\nupgrade(?=[ \t]*:)", re.IGNORECASE)
+_UPGRADE = re.compile(rb"\nupgrade(?=[ \t]*:)", re.IGNORECASE)
+_END = re.compile(rb"\n\r?\n")
 Base: Any = object if TYPE_CHECKING else AutoHTTPProtocol
 
 
@@ -28,6 +30,7 @@ class Connection(Base):  # type: ignore[misc]
     body_seconds: ClassVar[float] = 10.0
     _late: asyncio.TimerHandle | None = None
     _read = 0  # bytes of a head
+    _pending = b""  # the end of a packet, in which a name that matters may begin
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -41,8 +44,15 @@ class Connection(Base):  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         if self.cycle is None or self.cycle.response_complete:
-            head, *body = data.split(b"\r\n\r\n", 1)
-            data = b"\r\n\r\n".join([_UPGRADE.sub(b"\r\nx-grade", head), *body])  # as long
+            data, self._pending = self._pending + data, b""
+            end = _END.search(data)
+            at = end.end() if end else len(data)
+            data = _UPGRADE.sub(b"\nx-grade", data[:at]) + data[at:]  # as long
+            before, line_end, line = data.rpartition(b"\n")
+            if not end and (line == b"\r" or b"upgrade".startswith(line.lower())):
+                data, self._pending = before, line_end + line
+                if not data:
+                    return
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._end_head()
@@ -73,3 +83,16 @@ class Connection(Base):  # type: ignore[misc]
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+def configured(app: Any, **more: Any) -> Config:
+    """Return uvicorn's settings for an application behind such connections."""
+    return Config(
+        app,
+        http=Connection,
+        ws="none",  # else who asks for a web socket with a body waits for ever
+        h11_max_incomplete_event_size=Connection.head_bytes,
+        log_config=None,
+        access_log=False,
+        **more,
+    )
