@@ -144,6 +144,7 @@ DECLARE
     _spends CONSTANT boolean := use_service_key.tokens IS NOT NULL
         OR use_service_key.cost IS NOT NULL;
     _key rag.service_keys;
+    _reached text;
 BEGIN
     PERFORM rag._check_range('tokens', coalesce(use_service_key.tokens, 0), 0, 1e12, 'RG001'),
         rag._check_range('cost', coalesce(use_service_key.cost, 0), 0, 1e12, 'RG001');
@@ -175,22 +176,22 @@ BEGIN
             tokens = CASE WHEN u.since < excluded.since THEN 0 ELSE u.tokens END
                 + excluded.tokens,
             cost = CASE WHEN u.since < excluded.since THEN 0 ELSE u.cost END + excluded.cost;
-        IF NOT _spends THEN
-            -- The row of the day is locked by now, so that requests are counted one by one.
-            SELECT l.name, extract(epoch FROM u.since + ('1 ' || u.period)::interval - _at)
-            INTO refused, wait_seconds
-            FROM rag.service_key_uses AS u,
-            LATERAL (VALUES ('requests', u.requests), ('tokens', u.tokens), ('cost', u.cost))
-                AS n (name, used),
-            LATERAL (SELECT format('%s_per_%s', n.name, u.period) AS name) AS l
-            WHERE u.key_name = _key.key_name
-                AND n.used >= (_key.limits ->> l.name)::double precision
-            ORDER BY 2 DESC LIMIT 1;
-            IF refused IS NULL THEN
-                wait_seconds := 0;
-                UPDATE rag.service_key_uses AS u SET requests = u.requests + 1
-                WHERE u.key_name = _key.key_name;
-            END IF;
+        -- The row of the day is locked by now, so that requests are counted one by one.
+        SELECT l.name, extract(epoch FROM u.since + ('1 ' || u.period)::interval - _at)
+        INTO _reached, wait_seconds
+        FROM rag.service_key_uses AS u,
+        LATERAL (VALUES ('requests', u.requests), ('tokens', u.tokens), ('cost', u.cost))
+            AS n (name, used),
+        LATERAL (SELECT format('%s_per_%s', n.name, u.period) AS name) AS l
+        WHERE u.key_name = _key.key_name
+            AND n.used >= (_key.limits ->> l.name)::double precision
+            AND NOT (_spends AND n.name = 'requests')
+        ORDER BY 2 DESC LIMIT 1;
+        refused := coalesce(refused, _reached);
+        wait_seconds := coalesce(wait_seconds, 0);
+        IF refused IS NULL AND NOT _spends THEN
+            UPDATE rag.service_key_uses AS u SET requests = u.requests + 1
+            WHERE u.key_name = _key.key_name;
         END IF;
     END IF;
     RETURN NEXT;
@@ -205,6 +206,7 @@ or renamed); or the limit that is reached, such as requests_per_minute, and then
 it ends; a request that is not refused is counted.
 With tokens or cost (US dollars) no request is counted but what one has used, also beyond a limit:
 rag.record_usage calls it so for transactions with the setting rag.service_key, a digest in hex.
+refused is then the limit of tokens or cost that is reached by it.
 
 It runs with its owner's rights: a service needs no right on the tables of keys. A digest is found
 by an index; how long that takes tells nothing of a secret, of which it is the hash.

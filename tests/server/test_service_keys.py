@@ -17,6 +17,7 @@ import httpx2
 import psycopg
 import pytest
 from http_service import BASE, app_over, with_service
+from patience import BOUND
 from tenancy import SHARED, canary, make_tenants, role, share, tenants_of
 from typer.testing import CliRunner
 
@@ -503,6 +504,71 @@ def test_several_processes_share_the_limits_of_a_key(notes: tuple[Rag, dict[str,
     with ThreadPoolExecutor(4) as pool:
         told = " ".join(filter(None, pool.map(ask, range(4)))).split()
     assert sorted(told) == ["None"] * 10 + ["requests_per_day"] * 10
+
+
+def ending(notes: tuple[Rag, dict[str, str]], how: str) -> tuple[str, Callable[[], object]]:
+    """Make a key, and what ends it."""
+    database, name = notes[0].database, f"ending-{uuid.uuid4().hex}"
+    limits = {"tokens_per_day": 100.0, "requests_per_day": 1.0}
+    secret = database.make_service_key(
+        name, scopes=["ask", "write"], settings={}, limits=limits, role_name=None
+    )
+    digest = hashlib.sha256(secret.encode()).digest()
+    if how == "revoked":
+        return secret, lambda: database.value(bool, "revoke_service_key", key_name=name)
+    return secret, lambda: database.use_service_key(digest, tokens=100 if how == "tokens" else 99)
+
+
+ENDS = pytest.mark.parametrize(
+    ("how", "status", "told"),
+    [
+        ("revoked", 401, "this key is revoked"),
+        ("tokens", 429, "its limit tokens_per_day"),
+        ("less", 200, ""),
+    ],
+)
+
+
+@ENDS
+def test_a_key_that_ends_while_its_answer_waits_gets_none(
+    notes: tuple[Rag, dict[str, str]], how: str, status: int, told: str
+) -> None:
+    app = app_over(notes[0], keys=True, answers_at_once=1)
+    secret, end = ending(notes, how)
+
+    async def ask(client: httpx2.AsyncClient) -> httpx2.Response:
+        gate = app.state.service.gate
+        async with gate.turn(), asyncio.timeout(BOUND):
+            body = {"collection": "notes", "question": "pump", "stream": True}
+            asked = asyncio.create_task(client.post("/ask", json=body, headers=bearer(secret)))
+            while not gate._free.statistics().tasks_waiting:
+                await asyncio.sleep(0)
+            await asyncio.to_thread(end)
+        return await asked
+
+    found = with_service(app, ask)
+    assert (found.status_code, told in found.text) == (status, True), found.text
+
+
+@ENDS
+def test_what_comes_while_a_key_ends_is_not_stored(
+    notes: tuple[Rag, dict[str, str]], how: str, status: int, told: str
+) -> None:
+    rag, (secret, end) = notes[0], ending(notes, how)
+
+    async def slowly() -> Any:
+        yield b'{"content": '
+        await asyncio.to_thread(end)
+        yield b'"The valve."}'
+
+    async def put(client: httpx2.AsyncClient) -> httpx2.Response:
+        headers = {**bearer(secret), "content-type": "application/json"}
+        path = "/documents?collection=notes&uri=late"
+        return await client.put(path, content=slowly(), headers=headers)
+
+    found = with_service(app_over(rag, keys=True), put)
+    assert (found.status_code, told in found.text) == (status, True), found.text
+    assert rag.get_collection("notes").delete("late") == (status == 200)
 
 
 def test_a_service_needs_execute_on_one_function(notes: tuple[Rag, dict[str, str]]) -> None:

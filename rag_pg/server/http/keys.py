@@ -50,14 +50,26 @@ async def find_key(rag: AsyncRag, headers: Sequence[str], state: dict[str, Any])
     if found is None:
         raise HTTPException(401, "send a key that this service knows: Authorization: Bearer KEY")
     state["key_name"] = found.key_name
+    _check(found)
+    settings = {**found.settings, f"{rag.sync.database.schema}.service_key": digest.hex()}
+    if found.role_name:
+        settings["role"] = found.role_name  # last, as it may not set the others
+    scopes = frozenset(found.scopes)
+    return Key(name=found.key_name, digest=digest, scopes=scopes, settings=(*settings.items(),))
+
+
+async def check_again(rag: AsyncRag, key: Key) -> None:
+    """Raises: HTTPException, as `find_key`, where a key has ended, or reached a limit of tokens or
+    cost, since its request was counted: while its body came, or while it waited."""
+    found = await rag.run(lambda: rag.sync.database.use_service_key(key.digest, tokens=0))
+    if found is not None:
+        _check(found)
+
+
+def _check(found: UsedKey) -> None:
     if found.refused in ("revoked", "expired", "without its role"):
         raise HTTPException(401, f"this key is {found.refused}")
     if found.refused is not None:
         seconds = math.ceil(found.wait_seconds)
         told = f"this key has reached its limit {found.refused}; come again in {seconds:,} seconds"
         raise HTTPException(429, told, {"Retry-After": str(seconds)})
-    settings = {**found.settings, f"{rag.sync.database.schema}.service_key": digest.hex()}
-    if found.role_name:
-        settings["role"] = found.role_name  # last, as it may not set the others
-    scopes = frozenset(found.scopes)
-    return Key(name=found.key_name, digest=digest, scopes=scopes, settings=(*settings.items(),))

@@ -25,7 +25,7 @@ from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.providers import LEFT_OUT
 from rag_pg.server.body import read_object
-from rag_pg.server.http.keys import Key
+from rag_pg.server.http.keys import Key, check_again
 from rag_pg.server.http.problem import CLIENT_GONE
 from rag_pg.server.http.service import Service
 from rag_pg.server.http.shapes import Body
@@ -71,6 +71,11 @@ class Call:
         finally:
             watching.cancel()
 
+    async def check_again(self) -> None:
+        """Raises: HTTPException, where the key has ended or reached a limit since it asked."""
+        if self.key is not None:
+            await check_again(self.service.rag, self.key)
+
     async def spend(self, tokens: int, cost: float | None = None) -> None:
         """Count for the limits of the key what a model was given and is not counted elsewhere.
         cost: US dollars, where they are known."""
@@ -92,6 +97,7 @@ class Call:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of an answer, when it is its turn; closed, the work ends."""
         async with self.service.gate.turn():
+            await self.check_again()
             stream = docs.stream(question, **options)
             try:
                 async for event in stream:
@@ -135,6 +141,8 @@ def needs(scope: str) -> Any:
     async def check(call: Asked) -> None:
         if call.key is not None:
             call.key.check_scope(scope)
+            if scope == "write":  # its body may have come slowly
+                await call.check_again()
 
     return Depends(check)
 
