@@ -20,11 +20,11 @@ from rag_pg.load.tables import is_data
 from rag_pg.load.titles import given_title
 
 _DROPPED = (
-    "script, style, noscript, template, svg, iframe, object, nav, footer, button, select, input, "
-    "textarea, dialog:not([open]), [popover], [hidden], [aria-hidden=true], [role=navigation], "
-    "[role=contentinfo], a.headerlink, #footer, .footer, #breadcrumbs, .breadcrumbs, .breadcrumb, "
-    ".navheader, .navfooter, .topNav, .subNav, .bottomNav, table.nav, .mw-editsection, td.linenos, "
-    "td.gutter, ruby rt, ruby rp"
+    "script, style, noscript, template, svg, iframe, object, nav, footer:not(blockquote footer), "
+    "button, select, input, textarea, dialog:not([open]), [popover], [hidden], [aria-hidden=true], "
+    "[role=navigation], [role=contentinfo], a.headerlink, #footer, .footer, #breadcrumbs, "
+    ".breadcrumbs, .breadcrumb, .navheader, .navfooter, .topNav, .subNav, .bottomNav, table.nav, "
+    ".mw-editsection, td.linenos, td.gutter, ruby rt, ruby rp"
 )
 _XML_DECLARATION = re.compile(r"<\?xml[^>]*>", re.IGNORECASE)
 _LINKS = ("http://", "https://", "mailto:")

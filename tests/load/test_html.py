@@ -257,6 +257,12 @@ def test_a_foot_is_the_end_of_its_table_and_a_power_is_raised() -> None:
     assert html_to_markdown(page)[1] == "\n".join(lines)
 
 
+def test_the_foot_of_a_quotation_says_whose_it_is_and_that_of_a_page_is_left_out() -> None:
+    quoted = "<blockquote><p>It moves.</p><footer>Galileo</footer></blockquote>"
+    page = f"<main><p>Text</p>{quoted}<footer>Imprint</footer></main>"
+    assert html_to_markdown(page)[1] == "Text\n\n> It moves.\n>\n> Galileo"
+
+
 def test_spans_without_bound_are_bounded() -> None:
     wide = '<td colspan="99999" rowspan="99999">x</td>'
     _, text = html_to_markdown(f"<table>{f'<tr>{wide}</tr>' * 300}</table>")
