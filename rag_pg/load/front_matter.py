@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -42,7 +43,7 @@ def split_front_matter(text: str) -> FrontMatter:
     if block is None:
         return FrontMatter(body=text)
     try:
-        values, texts = _toml(block[1]) if kind == "TOML" else _yaml(block[1])
+        values, texts, twice = _toml(block[1]) if kind == "TOML" else _yaml(block[1])
     except Exception as exc:  # PyYAML lets ValueError, KeyError, RecursionError and others through
         problem = " ".join(str(getattr(exc, "problem", None) or exc).split())
         return FrontMatter(
@@ -62,28 +63,36 @@ def split_front_matter(text: str) -> FrontMatter:
             metadata[str(key)] = kept
         elif value is not None:
             dropped.append(clean_text(str(key))[0])
+    told = {
+        "front matter left out, which metadata cannot hold": dropped,
+        "of what the front matter has twice the last counts": [clean_text(one)[0] for one in twice],
+    }
+    notes = [f"{problem}: {', '.join(names)}" for problem, names in told.items() if names]
     return FrontMatter(
         body=text[block.end() :],
         title=title.strip() if isinstance(title, str) else "",
         metadata=metadata,
-        notes=[f"front matter left out, which metadata cannot hold: {', '.join(dropped)}"]
-        if dropped
-        else (),
+        notes=notes,
     )
 
 
-def _yaml(block: str) -> tuple[Any, Any]:
-    """The values of a block, and the same as they are written."""
+def _yaml(block: str) -> tuple[Any, Any, Sequence[str]]:
+    """The values of a block, the same as they are written, and the keys that come twice."""
     import yaml  # not before there is a block to read
 
-    return yaml.safe_load(block), yaml.load(block, yaml.BaseLoader)
+    loader = yaml.BaseLoader(block)
+    node = loader.get_single_node()
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    names = Counter(key.value for key, _ in pairs if isinstance(key.value, str))
+    texts = None if node is None else loader.construct_document(node)
+    return yaml.safe_load(block), texts, [name for name, count in names.items() if count > 1]
 
 
-def _toml(block: str) -> tuple[Any, Any]:
+def _toml(block: str) -> tuple[Any, Any, Sequence[str]]:
     import tomllib
 
     values = tomllib.loads(block)
-    return values, values
+    return values, values, ()
 
 
 def _kept(value: object) -> Scalar | list[Scalar] | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import dropwhile, islice
 from typing import Any
 
 from rag_pg.errors import InvalidInput
-from rag_pg.text import clean_text, separated_rows
+from rag_pg.text import clean_text, separated_rows, unique_object
 from rag_pg.types import Loaded
 
 _SNIFFED = 20_000  # characters in which the separator of a table is looked for
@@ -86,8 +86,8 @@ def json_documents(
     """
     records: Iterator[tuple[str, Any]]
     if suffix == ".jsonl":
-        records = _lines(text)
-        first = next(_lines(text), ("", None))[1]
+        records = _lines(text, unique_object)
+        first = next(_lines(text, dict), ("", None))[1]
     else:
         try:
             values = json.loads(text)
@@ -163,11 +163,12 @@ def _renamed(record: Any, keys: Mapping[str, str]) -> Any:
     return renamed
 
 
-def _lines(text: str) -> Iterator[tuple[str, Any]]:
+def _lines(text: str, make: Callable[[list[tuple[str, Any]]], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what each line says, or why it is no JSON. make: of the pairs of an object."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                yield f"line {number}", json.loads(line)
+                yield f"line {number}", json.loads(line, object_pairs_hook=make)
             except (ValueError, RecursionError) as exc:
                 yield f"line {number}", exc
 

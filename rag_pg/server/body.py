@@ -4,24 +4,14 @@ would be lost without a word."""
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
 from rag_pg.errors import InvalidInput
+from rag_pg.text import unique_object
 
 MOST = 2_000_000  # bytes
-
-
-def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, as `object_pairs_hook`. Raises: InvalidInput (a key twice)."""
-    found = dict[str, Any]()
-    for name, value in pairs:
-        if name in found:
-            raise InvalidInput(f"an object of JSON has the key {name[:60]!a} twice; send it once")
-        found[name] = value
-    return found
 
 
 async def with_whole_json(scope: Scope, receive: Receive, most: int = MOST) -> Receive:
@@ -41,7 +31,7 @@ async def with_whole_json(scope: Scope, receive: Receive, most: int = MOST) -> R
             break
         message = await receive()
     try:
-        json.loads(body, object_pairs_hook=read_object)
+        json.loads(body, object_pairs_hook=unique_object)
     except RecursionError:
         raise InvalidInput("the body is nested too deep; send fewer levels") from None
     except (json.JSONDecodeError, UnicodeDecodeError):

@@ -54,3 +54,4 @@ from rag_pg.text.tokens import (
     word_set,
     words,
 )
+from rag_pg.text.unique import unique_object

@@ -224,6 +224,12 @@ def test_front_matter_is_taken_off_the_text(block: str) -> None:
     assert split_front_matter(block + "text").body == "text"
 
 
+def test_what_front_matter_has_twice_is_told() -> None:
+    front = split_front_matter("---\nyear: 1\ntitle: A\nyear: 2\ntitle: B\n---\ntext")
+    assert (front.title, front.metadata, front.body) == ("B", {"year": 2}, "text")
+    assert front.notes[-1] == "of what the front matter has twice the last counts: year, title"
+
+
 def test_front_matter_may_be_toml() -> None:
     front = split_front_matter(
         '+++\ntitle = "Leave"\ndate = 2024-05-01\nat = 09:30:00\n[params]\nowner = "Ann"\n+++\nText'

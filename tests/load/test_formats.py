@@ -573,6 +573,7 @@ def test_a_bad_record_is_a_failure_and_the_others_are_documents() -> None:
         '"text"',
         '{"uri": "c"}',
         '{"uri": 1, "content": "x"}',
+        '{"uri": "d", "content": "x", "metadata": {"year": 1, "year": 2}}',
         RECORDS[1],
     ]
     found = list(read_documents(Path("d.jsonl"), "d", "\n".join(lines).encode()))
@@ -582,6 +583,7 @@ def test_a_bad_record_is_a_failure_and_the_others_are_documents() -> None:
     assert "d.jsonl, line 3 is a str; write an object with uri and content" in errors[1]
     assert "d.jsonl, line 4: content is missing or of the wrong type" in errors[2]
     assert "d.jsonl, line 5: uri is missing or of the wrong type" in errors[3]
+    assert "d.jsonl, line 6: an object of JSON has the key 'year' twice" in errors[4]
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_a_file_of_the_page_is_whole_whatever_range_is_asked_for(filled: Rag, ra
          "headers": {"content-type": "application/json"}}, 400, "has the key 'query' twice"),
         ("PUT", "/documents?collection=animals&uri=a", {"content": b'{"content": "x", "metadata": '
          b'[{"a": 1, "\\u0061": 2}]}', "headers": {"content-type": "application/merge+json"}}, 400,
-         "has the key 'a' twice; send it once"),
+         "has the key 'a' twice; give it once"),
         ("POST", "/mcp", {"content": b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}',
          "headers": {"content-type": "application/json;charset=utf-8"}}, 400, "the key 'id' twice"),
         ("POST", "/search", {"content": b'{%s "0": 1}' % b"".join(b'"%d": 1,' % n for n in

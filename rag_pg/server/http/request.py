@@ -24,11 +24,11 @@ from starlette.responses import Response
 from rag_pg.client import AsyncCollection
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.providers import LEFT_OUT
-from rag_pg.server.body import read_object
 from rag_pg.server.http.keys import Key, check_again
 from rag_pg.server.http.problem import CLIENT_GONE
 from rag_pg.server.http.service import Service
 from rag_pg.server.http.shapes import Body
+from rag_pg.text import unique_object
 from rag_pg.types import Answer, Event, Hits, to_json
 
 T = TypeVar("T")
@@ -211,7 +211,7 @@ def events_of(
 def parsed(name: str, text: str | None) -> Any:
     """Return a parameter that is JSON. Raises: InvalidInput."""
     try:
-        return None if text is None else json.loads(text, object_pairs_hook=read_object)
+        return None if text is None else json.loads(text, object_pairs_hook=unique_object)
     except InvalidInput as exc:
         raise InvalidInput(f"{name}: {exc}") from exc
     except (ValueError, RecursionError) as exc:
