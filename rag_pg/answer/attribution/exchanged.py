@@ -42,7 +42,7 @@ monday mondays montag montags lundi lunes; tuesday tuesdays dienstag dienstags m
 spring frühling frühjahr printemps primavera; summer sommer été verano; autumn herbst automne otoño; winter hiver invierno
 morning mornings morgens vormittag vormittags matin mañana; noon mittag mittags midi mediodía; afternoon afternoons nachmittag nachmittags tarde; evening evenings abend abends soir; midnight mitternacht minuit medianoche
 """  # noqa: E501
-_SPAN = re.compile(r"(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(?:\w\w\s)?(\w{3,})")
+_SPAN = re.compile(r"\b(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(?:\w\w\s)?(\w{3,})")
 _BUT = re.compile(r"(?i)\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+")
 _ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
@@ -119,8 +119,8 @@ _SURE = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?|\s+(?:and|"
-    r"but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras)\s+",
+    r"[,;]\s+(?:(?:and|while|whereas|but|und|während|et|tandis que|y|mientras que)\s+)?"
+    r"|(?<!\s)\s+(?:and|but|while|whereas|und|aber|während|et|mais|tandis que|y|pero|mientras)\s+",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(  # a clause that begins with it says when the other one holds
@@ -140,7 +140,7 @@ _COMPARES = re.compile(r"(?i)\bthan\b|\w\wer als\b|\b(?:plus|moins|más|menos) \
 _WORD = re.compile(r"\w+")
 _TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
 _GIVEN = re.compile(
-    r"(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
+    r"(?<![\d.])(?<!\d,)(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
 )
 _MOST = 0.75  # of the words of what is said of another thing
 _STEM = 4  # letters, which forms of one word have in common
@@ -187,8 +187,8 @@ def widens(claim: str, sentence: str, question: str) -> bool:
         if rank == _ALL and nouns and not is_among(nouns[0], counted)
     ]
     first = mine[:1]
-    if first == words(claim)[:1] == words(sentence)[:1] and first[0].endswith(("s", "n")):
-        things.append((first[0], False))
+    if first == words(claim)[:1] == words(sentence)[:1]:
+        things += ((word, False) for word in first if word.endswith(("s", "n")))
     for thing, is_all in things:
         at = [m for m in _WORD.finditer(sentence) if same_word(thing, m[0].lower())]
         behind = _OF.match(sentence, at[0].end()) if len(at) == 1 else None

@@ -53,7 +53,8 @@ _MEMBER = re.compile(  # a second thing that it is said of
     re.IGNORECASE,
 )
 _LISTED = re.compile(  # the members of a list before its last one: tools, old books and games
-    r"([^\W\d_]+),\s((?:[\w'’-]+\s){0,2}[\w'’-]+),?\s(?:and|or|und|oder|et|ou|y|o)\s", re.IGNORECASE
+    r"\b([^\W\d_]+),\s((?:[\w'’-]+\s){0,2}[\w'’-]+),?\s(?:and|or|und|oder|et|ou|y|o)\s",
+    re.IGNORECASE,
 )
 _ONLY = re.compile(
     r"\b(?:only|solely|exclusively|nur|ausschließlich|seulement|uniquement|solo|sólo)\s+(\w+)",

@@ -47,6 +47,7 @@ _START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„
 _NOUNS = 0.15  # of a text's words with a capital letter inside sentences: all nouns have it there
 _TITLE = re.compile(r"\b(?:Herrn?|Frau|Familie|Dr\.|Prof\.)\s+$")
 _GERMAN = frozenset(words("der die das und ist nicht ein eine den dem im zu von mit für auf des"))
+_BEFORE = 12  # characters before a word, in which what makes it a name or none stands
 _EQUAL = 0.1  # of a statement's words, by which sentences are equally near
 _HALF = 0.5  # of the words of a claim that the nearest source has
 _LEAST = 3  # content words of a statement that is told to be about something else by words alone
@@ -169,8 +170,8 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
     found: list[str] = []
     for match in _TOKEN.finditer(claim):
         token = match[0]
-        inside = not _START.search(claim[: match.start()])
-        is_person = bool(_TITLE.search(claim[: match.start()]))
+        inside = not _stands_before(_START, claim, match.start())
+        is_person = _stands_before(_TITLE, claim, match.start())
         is_name = any(sum(c.isupper() for c in part) > 1 for part in token.split("-")) or (
             token[0].isupper() and inside and (is_person or not are_nouns)
         )
@@ -193,8 +194,12 @@ def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]
 
 def _share_of_capitals(text: str) -> float:
     """The share of words with a capital letter among those inside sentences."""
-    inside = [m[0] for m in _TOKEN.finditer(text) if not _START.search(text[: m.start()][-8:])]
+    inside = [m[0] for m in _TOKEN.finditer(text) if not _stands_before(_START, text, m.start())]
     return sum(token[0].isupper() for token in inside) / len(inside) if inside else 0.0
+
+
+def _stands_before(pattern: re.Pattern[str], text: str, at: int) -> bool:
+    return pattern.search(text, max(0, at - _BEFORE), at) is not None
 
 
 def _about(claim: str, sources: Sequence[str]) -> list[str]:

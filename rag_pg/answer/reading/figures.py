@@ -9,12 +9,13 @@ from functools import lru_cache
 
 from rag_pg.text import is_function_word, same_word, words
 
+_MOST_DIGITS = 4300  # that Python reads as one number
 MOST_COUNTED = 12  # a number in a word up to which it may count what a source lists
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _SPACED = re.compile(r"(?<![\w.,])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![.,:]?\d| \d)")  # 30 000
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
-_LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s|(?<=\s)\d{1,2}\)\s")  # the number of an item
+_LISTED = re.compile(r"(?m)^[^\S\n]*\d{1,3}[.)]\s|(?<=\s)\d{1,2}\)\s")  # the number of an item
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GROUPS = re.compile("[,'’ \u00a0\u202f]")
 _COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
@@ -29,6 +30,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _WRITTEN = re.compile(rf"{_SPACED.pattern}|{_COMMA.pattern}|{_NUMBER.pattern}")
 _ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
 _TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
+_BACK = 20  # characters before a number, in which a word that it is added to stands
 _ROW = re.compile(
     r"-?[^\S\t]*(?:(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+"
     r"|(?:out )?of(?: the)?|von(?: den)?|sur(?: les)?|de (?:los|las))[^\S\t]*",
@@ -159,7 +161,7 @@ def is_number(word: str) -> bool:
 def number_in_word(word: str) -> int | None:
     """Return the number that a word in small letters without accents is, in digits or spelled out;
     None for none, and for one that may be another word as well."""
-    if word.isdecimal():
+    if word.isdecimal() and len(word) <= _MOST_DIGITS:
         return int(word)
     return None if word in _SEVERAL or _PLAIN.get(word) == 1 else _PLAIN.get(word)
 
@@ -276,7 +278,10 @@ def _numbers(text: str) -> Sequence[tuple[int, int, Decimal]]:
     for match in _WORD.finditer(text):
         number = _in_word(match[0].lower())
         is_article = number == 1 and not match[0].lower().endswith("mal")
-        if number is not None and (not is_article or _TENS.search(text, 0, match.start())):
+        start = match.start()
+        if number is not None and (
+            not is_article or _TENS.search(text, max(0, start - _BACK), start)
+        ):
             found.append((match.start(), match.end(), Decimal(number)))
     joined: list[tuple[int, int, Decimal]] = []
     for begin, stop, value in sorted(found):

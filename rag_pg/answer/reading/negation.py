@@ -42,7 +42,7 @@ ONLY = re.compile(
     re.IGNORECASE,
 )
 CLAUSE = re.compile(
-    r"[,;:()—–]\s+|(?<!\ball)\s+(?:and|or|but|while|whereas|because|if|when|und|oder|aber|sondern|weil|wenn|et"
+    r"[,;:()—–]\s+|(?<!\ball)(?<!\s)\s+(?:and|or|but|while|whereas|because|if|when|und|oder|aber|sondern|weil|wenn|et"
     r"|ou|mais|car|si|y|o|pero|sino|porque)\s+",
     re.IGNORECASE,
 )

@@ -22,7 +22,7 @@ _SEQUENCE = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(
-    r"[,;.]\s+(?:(?:and|und|et|y)\s+)?|\s+(?:and|und|et|y)\s+|\s+(?=(?:then|ensuite|puis)\b)",
+    r"[,;.]\s+(?:(?:and|und|et|y)\s+)?|(?<!\s)\s+(?:(?:and|und|et|y)\s+|(?=(?:then|ensuite|puis)\b))",
     re.IGNORECASE,
 )
 _PASSIVE = re.compile(

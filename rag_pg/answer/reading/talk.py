@@ -77,7 +77,7 @@ _FIRST_PERSON, AUXILIARIES = frozenset(_PERSONS.split()), frozenset(_VERBS.split
 ENDINGS = ("s", "es", "ed", "d", "ing", "n", "en", "e", "t")
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?")
 _BREAK = re.compile(
-    r"[;—–]\s*|,?\s+(?=(?:but|however|though|although|while|whereas|aber|jedoch|sondern|obwohl|mais"
+    r"[;—–]\s*|(?:,|(?<!\s))\s+(?=(?:but|however|though|although|while|whereas|aber|jedoch|sondern|obwohl|mais"
     r"|cependant|pero|aunque|sino)\b)|(?<=,)\s+(?=(?:only|nur)\b)",
     re.IGNORECASE,
 )
