@@ -27,6 +27,26 @@ COMMENT ON FUNCTION rag._is_stop_word IS
 $$Whether a word, in small letters, is a stop word of one of PostgreSQL's dictionaries.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._references()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' article articles artikel artikels artículo artículos articolo articoli artigo artigos'
+    ' section sections sección secciones sezione figure figures figura figuras figur table'
+    ' tables tabla tablas tableau tableaux tabela tabelle tabella chapter chapters chapitre'
+    ' chapitres capítulo capítulos capitolo kapitel hoofdstuk clause clauses cláusula annex'
+    ' annexe anexo allegato bijlage appendix paragraph paragraphs paragraphe párrafo parágrafo'
+    ' paragrafo equation equations schedule volume page pages página páginas pagina abbildung'
+    ' absatz abschnitt seite seiten anhang anlage ziffer satz step steps schritt version'
+    ' directive richtlinie verordnung regulation ley статья статье статьи статью пункт пункта'
+    ' пункте глава главе главы главу раздел раздела таблица таблице таблицы рисунок рисунка'
+    ' рисунке страница странице страницы приложение приложения приложению άρθρο άρθρου madde'
+    ' مادة المادة رقم الفصل סעיף פרק धारा अनुच्छेद अध्याय tabel seccion articulo articulos'
+    ' capitulo clausula parrafo paragraf paragraphes parágrafos pagine annexes rfc пункту'
+    ' таблицу рисунку страницу разделе разделу приложении ';
+
+COMMENT ON FUNCTION rag._references IS
+$$What is referred to by its number, in small letters, each between blanks.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._is_unit(word text)
 RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN length(word) < 2
@@ -38,23 +58,6 @@ RETURN length(word) < 2
 COMMENT ON FUNCTION rag._is_unit IS
 $$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): any word but the stop
 words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are units as well.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._is_dated(quoted text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- first whether it ends with four figures, or with those of a month and a day
-RETURN translate(right(quoted, 3), '0123456789-', '') = '' AND quoted ~ (
-    E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
-    '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
-    '|год[ау]?) [0-9]{4}$'
-    '|(?:^|[^a-z])(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mai|ma\u0308rz|okt|dez'
-    '|jan[uv]|fe\u0301?[bv]r|enero|mars|marzo|a[bv]ri?|mayo|juin|jui|juni|juli|aou\u0302t|ago'
-    '|dici?|de\u0301c)[a-z]*[.]?(?: de)?(?: [0-9]{1,2})?,? [0-9]{4}$');
-
-COMMENT ON FUNCTION rag._is_dated IS
-$$Whether a quotation, in its form, ends with a date or a year that says so (year 2020, March 2020,
-31.12.2020): no word behind it is its unit.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_figures(form text)
@@ -69,7 +72,7 @@ DECLARE
     _spans CONSTANT text := E' to or till until through bis oder a a\u0300 ou o до или and und et'
         ' y и x out of by von aus mal sur из ';
     _signs CONSTANT text := ' h hr hrs st std min m km kg ft lb lbs a p am pm eu ec eg ue ce minus'
-        ' минус moins menos meno negative ';
+        ' минус moins menos meno negative plus no nr ';
     _last text := '-';  -- the words beside the edge
     _next text := '-';
 BEGIN
@@ -81,7 +84,7 @@ BEGIN
     END IF;
     IF ascii(right(_before, 1)) BETWEEN 48 AND 57 OR _before LIKE '%out'
         OR _before LIKE '%between %' OR _before LIKE '%zwischen %' OR _before LIKE '%entre %'
-        OR _before LIKE '%между %' THEN
+        OR _before LIKE '%между %' OR _after LIKE 'minus %' OR _after LIKE 'plus %' THEN
         _next := ' ' || split_part(
             ltrim(translate(_after, _marks, rpad('', 40))), ' ', 1) || ' ';
     END IF;
@@ -101,7 +104,9 @@ BEGIN
     OR (strpos(_signs, _last) > 0 OR strpos(_signs, _next) > 0
         OR strpos(form, E'(\x03') + strpos(form, E'\x03(') > 0
         OR translate(form, E'§°\u110B', '') <> form) AND form ~ (
-        E'[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
+        -- prime minus 1 %, Op. 27 No. 2
+        E'[a-z] ?\x03 ?(?:minus|plus) [0-9.,]+ ?%|[0-9],? ?\x03,? ?(?:no|nr)[.] ?[0-9]|'
+        '[0-9] ?(?:h|hrs?|std|min|m|km|kg|ft|lbs?|st) ?\x03 ?[0-9.]+'
         ' ?(?:min|m|s|sec|sek|cm|mm|g|in|oz|lbs?|hrs?)(?![a-z])'
         '|[0-9] ?h ?\x03 ?[0-5][0-9](?![0-9])|'
         -- a section, a sign in words, a time
@@ -117,7 +122,8 @@ $$;
 COMMENT ON FUNCTION rag._parts_figures IS
 $$Whether the character 3 parts in a form what words make one with a figure: a range (5 to 10,
 between 5 and 10), a product or a share (5 x 10, 5 by 10, 5 of 10), an amount of two units (5 h 30
-min), a section (§ 5), a law of the Union, a sign in words, a time (5 p.m.), a call (rgb(1, 2)).$$;
+min), a section (§ 5), a law of the Union, an opus (Op. 27 No. 2), a sign in words, a rate (prime
+minus 1 %), a time (5 p.m.), a call (rgb(1, 2)).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._numeral_class(word text)
@@ -294,6 +300,29 @@ RETURN strpos(rag._units() || rag._money(), ' ' || word || ' ') > 0 OR rag._is_u
 
 COMMENT ON FUNCTION rag._is_measure IS
 $$Whether a word is a unit, a magnitude or a currency that stands behind a number.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._has_no_unit(quoted text, behind text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- a time of day, a number that tells which
+RETURN (right(quoted, 3) LIKE ':__' AND behind <> 'uhr'
+            AND quoted ~ '(?:^| )[0-9]{1,2}(?::[0-5][0-9]){1,2}$'
+        OR strpos(rag._references(), ' ' || split_part(quoted, ' ', -2) || ' ') > 0)
+    AND NOT rag._is_measure(behind)
+-- first whether it ends with four figures, or with those of a month and a day
+    OR translate(right(quoted, 3), '0123456789-', '') = '' AND quoted ~ (
+    E'(?:^|[^0-9.,/-])(?:[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{4}|[0-9]{4}-[0-9]{2}-[0-9]{2})$'
+    '|(?:year|fy|[hq][1-4]|jahre?[ns]?|anne\u0301e|an|an\u0303o|anno|ano|jaar|a\u030Ar(?:et)?|roku?'
+    '|год[ау]?) [0-9]{4}$'
+    '|(?:^|[^a-z])(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|mai|ma\u0308rz|okt|dez'
+    '|jan[uv]|fe\u0301?[bv]r|enero|mars|marzo|a[bv]ri?|mayo|juin|jui|juni|juli|aou\u0302t|ago'
+    '|dici?|de\u0301c)[a-z]*[.]?(?: de)?(?: [0-9]{1,2})?,? [0-9]{4}$');
+
+COMMENT ON FUNCTION rag._has_no_unit IS
+$$Whether a quotation, in its form, ends with a number of which the word behind it is no unit: a
+date or a year that says so (year 2020, March 2020, 31.12.2020); a time of day or what is referred
+to by it (at 9:30, version 2.5, page 5) where that word is no unit by itself.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._months()

@@ -239,6 +239,15 @@ one letter or has an index (E = mc², a + b), beside a comparison (>=), * or × 
 beside another operator that has a name of code at its side, or an equals sign next to it.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._first_word(form text)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN split_part(
+    translate(ltrim(split_part(form, E'\x03', 2)), ',;:.!?()[]"''', '            '), ' ', 1);
+
+COMMENT ON FUNCTION rag._first_word IS
+$$The word behind the character 3 in a form, without punctuation.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._ends_inside(form text, shape text, quoted text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -261,14 +270,14 @@ RETURN rag._parts_token(shape)
             '(?:0(?:[.,)+]*\\^)?|\\^[(]?N+[)]?\\^)\x03('
         ' *[UN]| +[^ BUN(),0.:;!?''*_~-])')
         AND (strpos(replace(replace(shape, ' ', ''), 'N', 'U'), E'\x03U') > 0
-            OR rag._is_unit(split_part(
-                translate(ltrim(split_part(form, E'\x03', 2)), ',;:.!?()[]"''', '            '),
-                ' ', 1))
-            AND NOT rag._is_dated(quoted)
-            -- inches neither of money nor of 3:16, 6e-23 and ISO 9001, nor before an article
+            OR rag._is_unit(rag._first_word(form))
+            AND NOT rag._has_no_unit(quoted, rag._first_word(form))
+            -- inches neither of money nor of 3:16, 6e-23, 10^8, 3/5/24 and ISO 9001, nor before an
+            -- article
             AND NOT (form LIKE E'%\x03 in %'
                 AND (form ~ E'\x03 in (?:the|an?|this) '
-                    OR shape ~ E'(?:[$] ?[0.,]+|0 ?: ?0+|0e-?0+|(?:^|[^0.,])0{4,})\x03')))
+                    OR shape ~ (E'(?:[$] ?[0.,]+|0 ?: ?0+|0e-?0+|00[+]-?0+|0\\^0+\\^|0{4}/0+'
+                        '|0/0+/0+|(?:^|[^0.,])0{4,})\x03'))))
     -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
     -- or half of a syllable
     OR shape LIKE E'%\x03U%' AND form ~ (
@@ -328,26 +337,6 @@ like that of the next line, has figures alone, and that has as many cells, which
 blanks part.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._references()
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ' article articles artikel artikels artículo artículos articolo articoli artigo artigos'
-    ' section sections sección secciones sezione figure figures figura figuras figur table'
-    ' tables tabla tablas tableau tableaux tabela tabelle tabella chapter chapters chapitre'
-    ' chapitres capítulo capítulos capitolo kapitel hoofdstuk clause clauses cláusula annex'
-    ' annexe anexo allegato bijlage appendix paragraph paragraphs paragraphe párrafo parágrafo'
-    ' paragrafo equation equations schedule volume page pages página páginas pagina abbildung'
-    ' absatz abschnitt seite seiten anhang anlage ziffer satz step steps schritt version'
-    ' directive richtlinie verordnung regulation ley статья статье статьи статью пункт пункта'
-    ' пункте глава главе главы главу раздел раздела таблица таблице таблицы рисунок рисунка'
-    ' рисунке страница странице страницы приложение приложения приложению άρθρο άρθρου madde'
-    ' مادة المادة رقم الفصل סעיף פרק धारा अनुच्छेद अध्याय tabel seccion articulo articulos'
-    ' capitulo clausula parrafo paragraf paragraphes parágrafos pagine annexes rfc пункту'
-    ' таблицу рисунку страницу разделе разделу приложении ';
-
-COMMENT ON FUNCTION rag._references IS
-$$What is referred to by its number, in small letters, each between blanks.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._parts_name(before text, after text)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -357,7 +346,7 @@ DECLARE
     -- without regular expressions, which have to be compiled
     _blanks CONSTANT text := E'\t\n\x0B\f\r\x1C\x1D\x1E\x1F\u0085\u00A0\u1680\u2000\u2001\u2002'
         '\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000*_';
-    _after text := ltrim(translate(after, _blanks, rpad('', 30)), ' .');
+    _after text := ltrim(translate(after, _blanks, rpad('', 30)), ' .§');
     _before text;
     _behind text;
     _which text := split_part(_after, ' ', 1);  -- B
@@ -415,7 +404,10 @@ BEGIN
     ELSIF _is_short AND _is_number AND strpos(_word, '.') > 0
         AND rtrim(split_part(_before, ' ', -2), '0123456789') = ''
         AND split_part(_before, ' ', -2) <> '' THEN
-        RETURN true;  -- 410 U.S. 113
+        RETURN true;  -- 410 U.S. 113, 42 U.S.C. § 1983
+    ELSIF _is_short AND substr(_word, 2) <> rag._lower(substr(_word, 2))
+        AND right(_word, 1) <> upper(right(_word, 1)) THEN
+        RETURN _is_number OR _behind <> rag._lower(_behind);  -- BGBl. I S. 123
     ELSIF _is_short OR length(_word) < 2 OR length(_word) = 2 AND _word <> initcap(_word) THEN
         RETURN false;
     ELSIF strpos(rag._references(), ' ' || normalize(rag._lower(_word), NFC) || ' ') > 0 THEN
@@ -452,6 +444,44 @@ $$Whether the edge between two texts, as they stand, parts a word from what tell
 Roman numeral, a code or a number (Appendix B, Section IV, Gate B12, Apollo 11). A number is that
 behind what is referred to by one (Article 5, Fig. 3), behind a name within a sentence, and where
 nothing follows that it counts (size 5 of).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parts_person(before text, after text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- with the full stop that a quotation may leave out
+    _before CONSTANT text := rtrim(translate(before, E'\n\t\u00A0', '   '))
+        || CASE left(after, 1) WHEN '.' THEN '.' ELSE '' END;
+    _after CONSTANT text := ltrim(translate(after, E'\n\t\u00A0', '   '), ' ,.');
+    _next text := split_part(_after, ' ', 1);
+    _last CONSTANT text := split_part(_before, ' ', -1);
+    _name text;  -- before the last word
+BEGIN
+    IF _next IN ('der', 'den', 'dem', 'la') AND _last <> rag._lower(_next) THEN  -- von der Leyen
+        _next := split_part(_after, ' ', 2);
+    END IF;
+    IF left(_next, 1) = rag._lower(left(_next, 1)) THEN
+        RETURN false;
+    ELSIF rtrim(_next, '.,;:!?)') IN ('Jr', 'Sr') THEN
+        RETURN _last <> rag._lower(_last);
+    END IF;
+    _name := split_part(_before, ' ', -2);
+    RETURN (strpos(' Dr. Prof. St. Mr. Mrs. Ms. Mme. Sra. ', ' ' || _last || ' ') > 0
+            OR length(_last) = 2 AND _last <> rag._lower(_last) AND right(_last, 1) = '.'
+                AND length(_name) = 2 AND _name <> rag._lower(_name) AND right(_name, 1) = '.')
+            AND NOT rag._is_stop_word(rag._lower(rtrim(_next, '.,;:!?)')))  -- Main St. The
+        OR strpos(' von van de da di du del ', ' ' || _last || ' ') > 0
+            AND left(_name, 1) <> rag._lower(left(_name, 1));
+END
+$$;
+
+COMMENT ON FUNCTION rag._parts_person IS
+$$Whether the edge between two texts, as they stand, parts a name: behind a title (Dr. Weiss) or two
+initials (T. S. Eliot), behind a word that joins it to the one before (Ursula von der Leyen), before
+Jr. and Sr.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._parts_denial(after text)
@@ -503,8 +533,17 @@ BEGIN
             substr(_before, length(rtrim(_before, E' \n')) + 1) || left(_slice, 24), false)
         AND _before COLLATE "C" !~* E'\\m(?:une?|eine?)[ \n]+$'  -- a Viertel is one
         OR rag._parts_denial(_after)
+        OR (right(_slice, 3) IN ('von', 'van', ' de')
+                OR ascii(ltrim(_after, ' ,.')) BETWEEN 65 AND 90)
+            AND rag._parts_person(right(_slice, 24), left(_after, 24))
+        OR ascii(_slice) BETWEEN 65 AND 90
+            AND rag._parts_person(right(_before, 24), left(_slice, 24))
         OR left(_after, 1) = '.' AND ascii(right(_slice, 1)) BETWEEN 65 AND 90  -- E. coli
             AND right(_slice, 2) ~ E'(?:^|\\W)[A-Z]$' AND _after ~ E'^[.][ \n]+[a-z]'
+        OR ascii(right(_slice, 1)) BETWEEN 65 AND 72 AND left(right(_slice, 2), 1) = ' '  -- C minor
+            AND strpos(' minor major sharp flat dur moll majeur mineur mayor menor maggiore'
+                ' minore ', ' ' || rtrim(split_part(ltrim(_after), ' ', 1), '.,;:!?)') || ' ') > 0
+        OR right(_slice, 3) LIKE ':__' AND _after ~ '^ [A-Z]{3,4}([^A-Za-z]|$)'  -- 18:00 EST
         OR left(_after, 1) = '!' AND _after ~ E'^![ \n]+[a-z]'  -- Yahoo! is, n! for
             AND right(_slice, 24) ~ E'[^\\w](?:[A-Z]\\w*|[a-z])$' THEN
         RETURN false;

@@ -471,6 +471,17 @@ CUT = (  # what the source says, and of it a part that says something else
         "The revenue | 12\nmbar | 5", "The revenue;12\nhours;5", "The revenue\t12\n⁶\t5",
         "The revenue  12–\n15  16", "The revenue  12\n50 of it  6",
     )),
+    *((left + right, left.strip()) for left, right in (
+        ("It was said by Ursula von", " der Leyen in May."), ("It shows Vincent van", " Gogh."),
+        ("It was said by Sammy Davis", ", Jr. in May."), ("It was said by Dr.", " Weiss in May."),
+        ("They have moved to St.", " Gallen in May."), ("The sonata is in C", " minor."),
+        ("The loan costs prime", " minus 1 % a year."), ("She played Op. 27", " No. 2 in May."),
+        ("It follows from 42 U.S.C.", " § 1983, they say."), ("Es steht im BGBl.", " I S. 123."),
+        ("The call is at 18:00", " EST in May."), ("The shop opens at 9:30", " Uhr in May."),
+    )),
+    *((left + right, right) for left, right in (
+        ("It was said by Dr. ", "Weiss in the garden"), ("It was said by T. S. ", "Eliot in May"),
+    )),
 )  # fmt: skip
 
 
@@ -640,6 +651,13 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("The verse is John 3:16 in all of them.", "The verse is John 3:16"),
         ("The firm follows ISO 9001 in all plants.", "The firm follows ISO 9001"),
         ("The pressure is 5 in the tube.", "The pressure is 5"),
+        ("The shop opens at 9:30 except on Sunday.", "The shop opens at 9:30"),
+        ("It was mended in version 2.5 last spring.", "It was mended in version 2.5"),
+        ("The plan on page 5 shows all rooms.", "The plan on page 5"),
+        ("It was signed on 3/5/24 in Bonn.", "It was signed on 3/5/24"),
+        ("The value is 3 x 10^8 in all units.", "The value is 3 x 10^8"),
+        ("They live in Main St. The house is old.", "They live in Main St."),
+        ("It is caused by hepatitis B. Patients stay.", "It is caused by hepatitis B."),
         ("Add 3/4 of the milk to it.", "3/4 of the milk"),
     ],
 )  # fmt: skip
