@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
 
-from rag_pg.answer.reading.figures import MONTHS, SPELLED_OUT, is_number
+from rag_pg.answer.reading.figures import is_number
 from rag_pg.answer.reading.negation import is_negated
 from rag_pg.answer.reading.opposites import find_opposite
 from rag_pg.answer.reading.order import GERMAN, MOST_WORDS
@@ -110,7 +110,7 @@ class _Copy:
 def _copy(claim: str, sentence: str, before: str) -> _Copy | None:
     """A claim as a copy of a sentence, with more or less left out; None: it is none."""
     mine, there = _read(claim), _read(sentence)
-    if not mine or not there or len(mine) * len(there) > MOST_WORDS**2:
+    if len(mine) * len(there) > MOST_WORDS**2:
         return None
     changes, same = _align(mine, there)
     why = next((a for a, b, _, _ in changes if mine[a - 1].text in _WHY and b == len(mine)), None)
@@ -161,7 +161,7 @@ def is_altered(
     for change in copy.changes:
         if not is_turned and _excludes(mine, there, change):  # twice is the same again
             return True
-        if (_is_other_german if is_german else _is_other_name)(mine, there, change, known):
+        if _is_other_name(mine, there, change, known, is_german=is_german):
             return True
         around = [*asked, *copy.around(change)]
         is_else, pair = None, copy.pair(change) if unlike else None
@@ -197,14 +197,11 @@ def _is_same(one: str, other: str) -> bool:
 def _excludes(mine: Sequence[_Word], there: Sequence[_Word], change: _Change) -> bool:
     """Since for until, always for often, must for may: before what both go on with."""
     a, b, c, d = change
-    if b - a > _RELATION or d - c > _RELATION:
-        return False
     one, other = ([w.text for w in part] for part in (mine[a:b], there[c:d]))
     if not all(w in _RELATING or says_how(w) or is_function_word(w) for w in (*one, *other)):
         return False
     behind = next((w.text for w in mine[b:] if w.text not in _ARTICLES), "")
-    is_time = behind.isdigit() or behind in MONTHS or behind in SPELLED_OUT
-    first, second = (_groups(part, is_time=is_time) for part in (one, other))
+    first, second = (_groups(part, is_time=behind.isdigit()) for part in (one, other))
     lines = {line for line, _ in first} & {line for line, _ in second}
     return any(
         {g for line, g in first if line == at}.isdisjoint(g for line, g in second if line == at)
@@ -223,44 +220,38 @@ def _groups(part: Sequence[str], *, is_time: bool) -> set[tuple[int, int]]:
 
 
 def _is_other_name(
-    mine: Sequence[_Word], there: Sequence[_Word], change: _Change, known: Collection[str]
+    mine: Sequence[_Word],
+    there: Sequence[_Word],
+    change: _Change,
+    known: Collection[str],
+    *,
+    is_german: bool,
 ) -> bool:
-    """One name for another, whole ones and not its initials, that the sources know too."""
+    """One name for another, whole ones and not its initials, that the sources know too. In German,
+    where every noun has a capital letter, a name is what stands there behind another noun (seine
+    Tochter Hedwig), or is no common word, without an article."""
     a, b, c, d = change
     parts = mine[a:b], there[c:d]
-    around = [*mine[a - 1 : a], *mine[b : b + 1], *there[c - 1 : c], *there[d : d + 1]]
     one, other = ([w.text for w in part if w.text not in _ARTICLES] for part in parts)
     own = [w.text for w in there]
+    if not (0 < len(one) <= _NAME and 0 < len(other) <= _NAME) or not all(
+        is_known(word, known) and not is_known(word, own) for word in one
+    ):
+        return False
+    if is_german:
+        is_bare = len(one) == b - a and (a == 0 or mine[a - 1].text not in _ARTICLES)
+        return (
+            is_bare
+            and all(w.is_name or a == n == 0 for n, w in enumerate(parts[0]))
+            and not all(map(is_common, one))
+            and any(w.is_name and w.tells and then.is_name for w, then in pairwise(parts[1]))
+        )
+    around = [*mine[a - 1 : a], *mine[b : b + 1], *there[c - 1 : c], *there[d : d + 1]]
     return (
-        0 < len(one) <= _NAME
-        and 0 < len(other) <= _NAME
-        and all(w.is_name or w.text in _ARTICLES for part in parts for w in part)
+        all(w.is_name or w.text in _ARTICLES for part in parts for w in part)
         and not any(w.is_name for w in around)
-        and all(is_known(word, known) and not is_known(word, own) for word in one)
         and "".join(word[0] for word in one) not in other
         and "".join(word[0] for word in other) not in one
-    )
-
-
-def _is_other_german(
-    mine: Sequence[_Word], there: Sequence[_Word], change: _Change, known: Collection[str]
-) -> bool:
-    """One name for another in German, where every noun has a capital letter: a name is what stands
-    there behind another noun (seine Tochter Hedwig), or is no common word, without an article."""
-    a, b, c, d = change
-    one, other = mine[a:b], there[c:d]
-    own = [w.text for w in there]
-    return (
-        0 < len(one) <= _NAME
-        and 0 < len(other) <= _NAME
-        and (a == 0 or mine[a - 1].text not in _ARTICLES)
-        and all(w.is_name or a == n == 0 for n, w in enumerate(one))
-        and not any(w.text in _ARTICLES or is_known(w.text, own) for w in one)
-        and all(is_known(w.text, known) for w in one)
-        and not all(is_common(w.text) for w in one)
-        and any(
-            first.is_name and first.tells and second.is_name for first, second in pairwise(other)
-        )
     )
 
 

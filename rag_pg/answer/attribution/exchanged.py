@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from rag_pg.answer.reading.figures import ORDINALS, YEAR, counted_figures, in_digits, is_number
 from rag_pg.answer.reading.measures import comparable_amounts, is_unit
@@ -46,12 +46,6 @@ _SPAN = re.compile(r"\b(\w{3,})\s*(?:-|–|\b(?:to|through|bis|au|à|al?)\b)\s*(
 _BUT = re.compile(r"(?i)\b(?:except(?: on)?|außer|sauf|excepto|salvo|tranne)\s(?:\w{1,3}\s)?\w+")
 _ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _AMBIGUOUS = {"may": "May", "march": "March", "spring": "", "mars": "", "ete": "été"}
-_OPTIONAL = re.compile(
-    r"\b(?:not|n['’]t|nicht|pas|no)\s+(?:compulsory|mandatory|obligatory|required|necessary|needed"
-    r"|obligatorisch|vorgeschrieben|nötig|obligatoire|nécessaire|obligatorio)"
-    r"|\b(?:optional|voluntary|freiwillig|facultatif|facultative)\b",
-    re.IGNORECASE,
-)
 _OF = re.compile(  # what tells some of a kind from others
     r"\s+(?:of|within|in|from|for|with|without|under|over|below|above|aged|who|that|which|von|aus|mit|ohne|unter"
     r"|über|für|de|du|des|avec|sans|con|sin)\s+"
@@ -97,15 +91,6 @@ _MODALS = (
     ("must", ("may", "should"), ("must", "always"), 2),
 )
 _ONLY = re.compile(r"\b(?:only|not|nur|nicht|seulement|que|pas|no|solo|sólo)\b", re.IGNORECASE)
-_ALONE = re.compile(
-    r"\b(?:only|solely|exclusively|nur|lediglich|ausschließlich|seulement|uniquement|solo|sólo)\s",
-    re.IGNORECASE,
-)
-_ALSO = re.compile(
-    r"\b(?:any(?:one|body)?|all|every(?:one|body)?|each|both|also|too|as well|even|jede[rs]?"
-    r"|alle[rn]?|beide|auch|sogar|tous|toutes|chaque|aussi|même|todos|todas|cada|también|incluso)\b",
-    re.IGNORECASE,
-)
 _PERHAPS = re.compile(
     r"\b(?:(?-i:may)|might|could|can|possibl[ey]|perhaps|likely|maybe|would|should|allowed|permitted"
     r"|(?:expect|suggest|estimat)\w*|voraussichtlich|vermutlich|wahrscheinlich|vielleicht"
@@ -139,9 +124,6 @@ _MOST_OF = 6  # letters that forms of a superlative have in common
 _COMPARES = re.compile(r"(?i)\bthan\b|\w\wer als\b|\b(?:plus|moins|más|menos) \w+ que\b")
 _WORD = re.compile(r"\w+")
 _TO_VERB = re.compile(r"(?i)^.*\b(?:is|are|was|were|be|been|est|sont|été|ist|sind|wurden?)\b")
-_GIVEN = re.compile(
-    r"(?<![\d.])(?<!\d,)(\d[\d.,]*)\s+(?:\w+\s+)?(?:for|to|auf|für|pour|para)\s+(?:the\s|de[nrm]\s|die\s|das\s|les?\s)?([^\W\d]\w*)"
-)
 _MOST = 0.75  # of the words of what is said of another thing
 _STEM = 4  # letters, which forms of one word have in common
 _LEFT_OUT = PRONOUNS | {*words("only nur seulement solo also auch aussi")}
@@ -168,7 +150,6 @@ def is_exchanged(claim: str, sentence: str) -> bool:
         _counts_otherwise(claim, sentence)
         or _dates_otherwise(claim, sentence)
         or _says_otherwise(claim, sentence)
-        or _frees(claim, sentence)
         or _is_first_of_many(claim, sentence)
         or _ranks_otherwise(_ordinals(claim), _ordinals(sentence), operator.eq)
         or _mixes_parallels(claim, sentence)
@@ -205,24 +186,6 @@ def widens(claim: str, sentence: str, question: str) -> bool:
         same = sum(_has(mine, word) for word in rest)
         is_copy = len(mine) > 1 and _has_all(rest, mine) and same >= len(rest) * _MOST
         if kind and (is_all or (is_copy and not _has(words(question), kind[0]))):
-            return True
-    return False
-
-
-def lifts_only(claim: str, sentence: str) -> bool:
-    """Whether a claim says of all, or of others too, what a clause says of one thing alone: "Guests
-    may vote as well" for "Only members may vote"."""
-    if _ALONE.search(claim) or not _ALSO.search(claim) or is_negated(f"{claim} {sentence}"):
-        return False
-    mine = _tokens(claim)
-    parts = _CLAUSE.split(sentence)
-    shared = [sum(_has(mine, word) for word in _tokens(part)) for part in parts]
-    for part, same in zip(parts, shared, strict=True):
-        before, *behind = _ALONE.split(part, 1)
-        told = _tokens(" ".join(behind))
-        lacks = [*takewhile(lambda word: not _has(mine, word), told)]
-        rest = _tokens(before) + told[len(lacks) :]
-        if lacks and same == max(shared) and same >= max(1, len(rest) * _MOST):
             return True
     return False
 
@@ -328,13 +291,6 @@ def _verbs(text: str, *kinds: str) -> list[str]:
     return words(" ".join(verb for kind in kinds for verb in _VERBS[kind].findall(text)))
 
 
-def _frees(claim: str, sentence: str) -> bool:
-    """Optional for must."""
-    free = _OPTIONAL.search(claim) and not _OPTIONAL.search(sentence)
-    must, may = (_VERBS[kind].search(sentence) for kind in ("must", "may"))
-    return bool(free and must and not may) and not is_negated(sentence)
-
-
 def _is_first_of_many(claim: str, sentence: str) -> bool:
     """Whether a claim says "the oldest" of what a sentence says to be one of the oldest."""
     if _ONE_OF.search(claim):
@@ -370,7 +326,6 @@ def _mixes_parallels(claim: str, sentence: str) -> bool:
         if bool(_CONDITION.match(one)) == bool(_CONDITION.match(other))
     ]
     wholes = [_slots(one, other, sentence) for one, other in pairwise(sentence.split("; "))]
-    wholes += [[*zip(*pair, strict=True)] for pair in pairwise(_GIVEN.findall(sentence.lower()))]
     if not is_negated(claim) and any(_is_mixed(claim, slots) for slots in wholes):
         return True
     if any(_takes_figure(mine, *pair) for _, mine in _stating(claim) for pair in pairwise(parts)):
@@ -492,15 +447,13 @@ def _slots(one: str, other: str, sentence: str) -> list[tuple[str, str]]:
     numbers = ([token for token in side if token.isdigit()] for side in (first, second))
     pairs = [*zip(*numbers, strict=False)]
     pairs += zip(_names(one), _names(other), strict=False)
-    if first and second and one[0].isupper() and _is_named(other, sentence):
-        pairs += [(first[0], second[0]), (first[-1], second[-1])]
     mine = [w for w in first if not _has(second, w)]
     others = [w for w in second if not _has(first, w)]
     pairs += _aligned(one, other)
     shared, same = [w in mine for w in first], [w in others for w in second]
     if shared == same and not all(shared):
         pairs += zip(mine, others, strict=True)
-    elif pairs and mine and others and _begins(other, sentence):
+    elif pairs and mine and others and not _goes_on(other, sentence):
         pairs.append((mine[0], others[0]))
     elif len(mine) > 1 and len(others) > 1:  # is cleaned daily and replaced yearly
         done = _tokens(_TO_VERB.sub("", one))
@@ -526,21 +479,9 @@ def _aligned(one: str, other: str) -> list[tuple[str, str]]:
     return told if is_alike and 1 < len(told) < len(pairs) else []
 
 
-def _begins(clause: str, sentence: str) -> bool:
-    """Whether a clause has a subject of its own: it begins with an article, a preposition or a
-    name, or something other than "and" stands before it."""
-    before = " ".join(sentence[: sentence.find(clause)].split()[-1:])
-    first = clause.split()[0].lower()
-    return (
-        (is_function_word(first) and first not in AUXILIARIES)
-        or before.lower() not in _AND
-        or _is_named(clause, sentence)
-    )
-
-
-def _is_named(clause: str, sentence: str) -> bool:
-    """Whether a clause within a sentence begins with a capital letter."""
-    return clause[0].isupper() and not sentence.startswith(clause)
+def _goes_on(clause: str, sentence: str) -> bool:
+    """Whether an "and" stands before a clause, so that it has the subject of the one before."""
+    return sentence[: sentence.find(clause)].lower().split()[-1:] in ([word] for word in _AND)
 
 
 def _tokens(text: str) -> list[str]:

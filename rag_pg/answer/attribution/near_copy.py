@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import dropwhile
 
 from rag_pg.answer.reading.figures import number_in_word
 from rag_pg.answer.reading.measures import is_unit
@@ -56,8 +57,14 @@ _LISTED = re.compile(  # the members of a list before its last one: tools, old b
     r"\b([^\W\d_]+),\s((?:[\w'’-]+\s){0,2}[\w'’-]+),?\s(?:and|or|und|oder|et|ou|y|o)\s",
     re.IGNORECASE,
 )
-_ONLY = re.compile(
-    r"\b(?:only|solely|exclusively|nur|ausschließlich|seulement|uniquement|solo|sólo)\s+(\w+)",
+_ALONE = re.compile(
+    r"\b(?:only|solely|exclusively|nur|lediglich|ausschließlich|seulement|uniquement|solo|sólo)"
+    r"\s+(\w+)",
+    re.IGNORECASE,
+)
+_ALSO = re.compile(
+    r"\b(?:any(?:one|body)?|all|every(?:one|body)?|each|both|also|too|as well|even|jede[rs]?"
+    r"|alle[rn]?|beide|auch|sogar|tous|toutes|chaque|aussi|même|todos|todas|cada|también|incluso)\b",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -135,13 +142,31 @@ def adds_part(claim: str, sources: Sequence[str], question: str) -> bool:
 def adds_only(claim: str, sentence: str) -> bool:
     """Whether a claim says of one thing alone what a sentence says of it: "Only the owner may" for
     "The owner may"."""
-    only = _ONLY.search(claim)
+    only = _ALONE.search(claim)
     if only is None or is_negated(f"{claim} {sentence}") or number_in_word(only[1].lower()):
         return False
     if ONLY.search(sentence) or _IF.search(sentence) or _ASKS.search(sentence):
         return False
     mine = told_words(claim[: only.start()] + only[1] + claim[only.end() :])
     return len(mine) >= _SAME and _share(mine, words(sentence)) == 1
+
+
+def lifts_only(claim: str, sentence: str) -> bool:
+    """Whether a claim says of all, or of others too, what a clause says of one thing alone: "Guests
+    may vote as well" for "Only members may vote"."""
+    if _ALONE.search(claim) or not _ALSO.search(claim) or is_negated(f"{claim} {sentence}"):
+        return False
+    mine = told_words(claim)
+    for part in CLAUSE.split(sentence):
+        if only := _ALONE.search(part):
+            told = told_words(part[only.start(1) :])
+            rest = [*dropwhile(lambda word: not is_known(word, mine), told)]
+            if (
+                len(rest) < len(told)
+                and _share([*told_words(part[: only.start()]), *rest], mine) >= _NEAR
+            ):
+                return True
+    return False
 
 
 def _new(part: str) -> list[str]:

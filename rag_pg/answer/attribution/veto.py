@@ -10,11 +10,12 @@ from itertools import pairwise, takewhile
 from rag_pg.answer.attribution.aligned import Unlike, is_altered
 from rag_pg.answer.attribution.crossed import crosses
 from rag_pg.answer.attribution.excepted import is_excepted
-from rag_pg.answer.attribution.exchanged import is_exchanged, lifts_only, widens
+from rag_pg.answer.attribution.exchanged import is_exchanged, widens
 from rag_pg.answer.attribution.near_copy import (
     adds_only,
     adds_part,
     leaves_out_condition,
+    lifts_only,
 )
 from rag_pg.answer.reading.comparisons import is_reckoned_wrongly
 from rag_pg.answer.reading.figures import counted_figures, figures_of, is_number
