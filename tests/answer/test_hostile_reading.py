@@ -74,4 +74,4 @@ def test_a_hostile_text_is_judged(piece: str) -> None:
     for claim, source in ((hostile, PLAIN), (PLAIN, hostile)):
         shown = [Citation(number=1, chunk_id=1, uri="a.md", title="", heading="", quote=source)]
         judge = Judge("", shown, embedder=None, locate=lambda found: [(c, None) for c in found])
-        assert all(claim.startswith(one.statement.text[:9]) for one in ground_text(claim, judge))
+        assert all(one.statement.text[:9] in claim for one in ground_text(claim, judge))
