@@ -249,7 +249,8 @@ def test_codes_of_a_question(question: str, found: set[str]) -> None:
         ("4.2.0?", "on 4.2", False), ("error 809?", "Error\n691: no", True),
         ("error 809?", "809 is new", False), ("pump?", "BW-500", False),
         ("pump 70?", "Pump 700", True), ("pump 70?", "Pump: 70", False), ("Nr 7?", "Nr. 77", True),
-        ("§ 5?", "§15", True), ("§ 5?", "§5", False),
+        ("§ 5?", "§15", True), ("§ 5?", "§5", False), ("floor 5?", "Floors 1–3", True),
+        ("floor 5?", "Floors 4 to 6", False), ("floor 5?", "4 to 6", False),
     ],
 )  # fmt: skip
 def test_another_code_of_the_form_that_is_asked_for(

@@ -1297,6 +1297,32 @@ def test_ranges_may_have_thousands_and_signs_of_money(euros: str, row: str) -> N
     assert got.citations[0].quote.startswith(f"| {row}")
 
 
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [("800 €", "bis 1.000 €"), ("3.000", "1.001–5.000 €"), ("7500 €", "über 5.000 €")],
+)
+def test_ranges_may_have_thousands_with_points(question: str, row: str) -> None:
+    rows = "| bis 1.000 € | 1 % |\n| 1.001–5.000 € | 3 % |\n| über 5.000 € | 5 % |"
+    page = f"# Rabatt\n\n| Auftragswert | Rabatt |\n|---|---|\n{rows}\n"
+    got = ask(f"Wie viel Rabatt gibt es bei einem Auftragswert von {question}?", page)
+    assert got.citations[0].quote.startswith(f"| {row}")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Fair\n\n## Hall 1 to 3\n\nThere is food.\n\n## Hall 4 to 6\n\nThere are tools.",
+        "- Halls 1–3: there is food, what there is\n- Halls 4–6: there are tools",
+        "In halls 4 to 6 there are tools.\n\nThe food is what is left.",
+        "| Hall | Things |\n|---|---|\n| 1 | food there is |\n| 4 to 6 | tools |\n",
+        "| What | Things |\n|---|---|\n| Hall 4 to 6 | tools |\n| Garden | food is there |\n",
+    ],
+)
+def test_a_number_is_of_what_is_numbered_by_a_range(page: str) -> None:
+    got = ask("What is there in hall 5?", page, "The garden is there at noon.")
+    assert got.found and "tools" in got.citations[0].quote
+
+
 def test_beside_a_row_that_answers_no_other_sentence_is_marked() -> None:
     """Though the sentence above the table answers nearly as well as that below it."""
     rows = "| 15 to 29 minutes | 25 % |\n| 30 to 59 minutes | 50 % |"

@@ -218,9 +218,16 @@ def _is_bounded(word: str, question: str, best: Candidate) -> bool:
     match = _NUMBER.fullmatch(word) and re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)?", question)
     if not match:
         return False
-    return any(rows_out_of_range(question, table) for table in best.page.tables) or any(
-        is_within(Decimal(word.replace(",", ".")))
-        for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
+    is_named = any(
+        map(Identifiers.of(question).stand_in, [*heading_path(best.hit), *best.compared])
+    )
+    return (
+        is_named
+        or any(rows_out_of_range(question, t) for t in best.page.tables)
+        or any(
+            is_within(Decimal(word.replace(",", ".")))
+            for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
+        )
     )
 
 
@@ -364,6 +371,7 @@ def _weigh_words(
 def _other_rows(question: str, c: Candidate) -> set[int]:
     """The rows of tables, where a question names a cell of other rows (Otter, not Otter Junior), or
     by a column what others have."""
+    asked = Identifiers.of(question)
     cells = {at: t.cells[n] for t in c.page.tables for n, at in enumerate(t.rows)}
     for at, sentence in enumerate(c.sentences):
         alone = named_cells(sentence.text) if sentence.kind == "item" else []
@@ -372,7 +380,10 @@ def _other_rows(question: str, c: Candidate) -> set[int]:
     named = {
         at
         for at, row in cells.items()
-        if any(cell[:1].isalpha() and names_cell(question[:LONGEST], cell) for cell in row)
+        if any(
+            cell[:1].isalpha() and (names_cell(question[:LONGEST], cell) or asked.stand_in(cell))
+            for cell in row
+        )
     }
     if not named:
         return {at for t in c.page.tables for at in rows_without(question, t)}

@@ -6,10 +6,14 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_pg.text import is_function_word
+from rag_pg.text import is_function_word, same_word
 
 MOST = 20  # identifiers of a question that are looked for
 _SIGN = re.compile(r"([§#№]+)\s*(?=\d)")  # before a number
+_RANGE = re.compile(  # Halls 4 to 6
+    r"([^\W\d_]+)[.:]*\s+(\d{1,9})\s*(?:to|through|bis|à|a|[-–—])\s*(\d{1,9})(?![\w-]|[.,]\d)",
+    re.IGNORECASE,
+)
 MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 
 
@@ -53,8 +57,8 @@ class Identifiers:
         return cls(forms)
 
     def stand_in(self, text: str) -> bool:
-        """Whether a text has one of them."""
-        return any(own.search(text) for _, own, _ in self.forms)
+        """Whether a text has one of them, or a range of numbers with it (Halls 4 to 6)."""
+        return any(own.search(text) for _, own, _ in self.forms) or any(self._ranges(text))
 
     def are_named_by(self, line: str) -> bool:
         """Whether a line is an identifier of the form of one of them and nothing else."""
@@ -62,7 +66,18 @@ class Identifiers:
 
     def differ_in(self, text: str) -> bool:
         """Whether a text has an identifier of the form of one of them, and none of them."""
-        return not self.stand_in(text) and any(form.search(text) for _, _, form in self.forms)
+        is_like = any(form.search(text) for _, _, form in self.forms) or self._ranges(text)
+        return bool(is_like) and not self.stand_in(text)
+
+    def _ranges(self, text: str) -> list[bool]:
+        """Of each range of numbers behind the word of one of them, whether it has its number."""
+        named = [name.split() for name, *_ in self.forms if " " in name]
+        return [
+            int(first) <= int(number) <= int(last)
+            for word, number in named
+            for other, first, last in _RANGE.findall(text)
+            if same_word(word.casefold(), other.casefold())
+        ]
 
 
 def _pattern(form: str) -> re.Pattern[str]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from rag_pg.answer.reading.aggregates import (
     LONGEST,
+    MONEY,
     MOST_ROWS,
     aggregate,
     asked_aggregate,
@@ -42,6 +43,9 @@ _UP_TO = re.compile(
     r" ?[€$£]?(\d(?:[\d.,]*\d)?)\D{0,20}",
     re.IGNORECASE,
 )
+# Money has no three decimals, and in languages that write ranges so a point parts thousands.
+_POINTED = re.compile(rf"{MONEY.pattern}|\b(?:bis|ab|über|unter|jusqu'à|moins de|plus de)\b")
+_THOUSANDS = re.compile(r"(?<=\d)\.(?=\d{3}(?!\d))")
 _MINUTES = re.compile(r"\d\s*min\b")  # no minimum
 
 
@@ -112,11 +116,15 @@ def rows_without(question: str, table: Table) -> set[int]:
 def rows_out_of_range(question: str, table: Table) -> set[int]:
     """The sentences of the rows but that in whose range a number of a question is, where their
     column has ranges, in the unit of the number; none where that is in none or in several."""
-    for column in zip(*table.cells[:MOST_ROWS], strict=True):
-        ranges = [_range(cell) for cell in column]
+    for name, *column in zip(table.names, *table.cells[:MOST_ROWS], strict=True):
+        is_pointed = _POINTED.search(" ".join([name, *column])) is not None
+        asked, *cells = (
+            _THOUSANDS.sub("", text) if is_pointed else text for text in (question, *column)
+        )
+        ranges = [_range(cell) for cell in cells]
         if sum(one is not None for one in ranges) < 2:
             continue
-        for _, value, unit in counted_figures(question):
+        for _, value, unit in counted_figures(asked):
             text = " ".join([*table.names, *column]).casefold()
             within = [n for n, one in enumerate(ranges) if one and one[0] <= value <= one[1]]
             units = {*words(text), *(unit for _, _, unit in counted_figures(text))}
