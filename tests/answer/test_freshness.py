@@ -41,9 +41,12 @@ def reasons(cited: Hit, *retrieved: Hit) -> list[str]:
         ("Last updated: 2024-05-01", date(2024, 5, 1)),
         ("- date: 2019-03-01; event: the office opened\n- date: 2026-06-01; event: a fee", None),
         ("- Date: 2024-05-01\n- Room: 4; 5", date(2024, 5, 1)),
+        ("Rules\n\nIssued 2020-02-10", date(2020, 2, 10)),
+        ("**Reviewed:** 3 May 2021", date(2021, 5, 3)),
+        ("The permit was issued on 3 May 2021.", None),
     ],
 )
-def test_the_date_of_a_row_is_not_that_of_its_text(text: str, day: date | None) -> None:
+def test_the_date_of_a_row_or_a_thing_is_not_that_of_its_text(text: str, day: date | None) -> None:
     assert source_date({}, "board", text) == day
 
 

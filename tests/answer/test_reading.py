@@ -129,12 +129,27 @@ def test_what_a_page_says_of_itself_is_shown_where_it_is_asked(
         ("4 min read", True), ("Zuletzt aktualisiert am 3.5.2024", True), ("1998", False),
         ("Next meeting: 3 May 2026", False), ("by train", False), ("Valid from 2021-05-01.", False),
         ("The 4 of May 2024 is a holiday.", False), ("Price 2024", False), ("updated", False),
+        ("Issued 2020-02-10", True), ("Issue 2020-02-10", False),
     ],
 )  # fmt: skip
 def test_a_line_that_says_when_by_whom_and_how_long_is_of_its_page(
     line: str, is_of_it: bool
 ) -> None:
     assert is_of_page(line) == is_of_it
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "line"),
+    [
+        ("When were the garden rules issued?", "Garden rules", "Issued 2020-02-10"),
+        ("When was the policy on gardens updated?", "Policy on gardens", "Updated: 3 May 2021"),
+        ("Von wann ist die Gartenordnung?", "Gartenordnung", "Stand: 10.02.2020"),
+    ],
+)
+def test_the_date_of_a_page_answers_from_when_it_is(question: str, title: str, line: str) -> None:
+    body = f"When rules of the garden are issued, a policy on gardens is updated: {title}, {title}."
+    got = ask(question, hit(f"# {title}\n\n{line}\n\n{body}", title=title))
+    assert re.findall(r"\*\*(.+?)\*\*", got.text) == [line]
 
 
 def test_a_further_source_ends_with_its_item() -> None:

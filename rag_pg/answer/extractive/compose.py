@@ -109,7 +109,7 @@ def compose_answer(
         passages = _by_passage(_edition(asked, part) or part for part in parts)
     else:
         c, at = edition or _of_counted(asked) or first
-        alone = edition or kind == "how_to"
+        alone = edition or kind == "how_to" or is_of_page(c.shown[at])
         passages = [(c, [at, *([] if alone else _next_best(asked, named, c, at))])]
     shown = [_show_passage(asked, n, c, cited) for n, (c, cited) in enumerate(passages, 1)]
     paragraphs, citations = [p.text for p in shown], [p.citation for p in shown]

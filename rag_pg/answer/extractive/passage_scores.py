@@ -173,7 +173,7 @@ def examine(
             defining = _defining(c, question)
             c.scores[defining] += 1.0
             c.score += bool(defining) or _is_named(c, question)
-    if not margins:
+    if not margins and asks_when(found.question):
         _bring_dated(found.question, candidates)
     coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     if meaning.is_foreign:
@@ -562,12 +562,17 @@ def _asks(text: str) -> bool:
 
 
 def _bring_dated(question: str, candidates: Sequence[Candidate]) -> None:
-    """Bring the passages whose heading has a date and the identifier of a question that asks for a
-    date before others: 22.0.0 - 2024-04-17."""
+    """Bring what answers a question for a date before others: passages whose heading has one and
+    an identifier of it (22.0.0 - 2024-04-17), and the line with which a page dates itself, where
+    all other words of the question are of this or of the headings (when were the rules issued)."""
     asked = Identifiers.of(question)
-    for c in candidates if asks_when(question) else ():
-        heading = (heading_path(c.hit) or [""])[-1]
-        c.score += asked.stand_in(heading) and source_date({}, heading, "") is not None
+    for c in candidates:
+        path = heading_path(c.hit) or [""]
+        c.score += asked.stand_in(path[-1]) and source_date({}, path[-1], "") is not None
+        for at, shown in enumerate(c.shown):
+            about = words(" ".join([*path, shown]))
+            if is_of_page(shown) and c.page.is_alone(at):
+                c.scores[at] += all(is_among(word, about) for word in content_words(question))
 
 
 def _bring_valued(

@@ -36,19 +36,17 @@ _FIGURE = re.compile(  # a day with its month is one, and so is a number in a wo
     rf"\d+(?:[.,]\d+)*(?:\.?\s+(?:{MONTH})\b)?|\b(?:{MONTH})\s+\d+|\b(?:{'|'.join(COUNTS)})\b",
     re.IGNORECASE,
 )
+_WRITTEN = """updated modified revised amended reviewed published posted issued released created
+dated date stand aktualisiert geändert erlassen veröffentlicht publié actualizado publicado"""
 _OF_ITSELF = re.compile(
-    r"\b(?:updated|effective|valid|revised|dated|published|as of|version|edition|date|stand"
-    r"|gültig ab|fassung|mise à jour|actualizado)\b[^\n.!?\d]{0,20}?"
+    r"(?:\b(?:updated|effective|valid|revised|dated|published|as of|in force|version|edition|date"
+    r"|stand|gültig ab|fassung|mise à jour|actualizado)"
+    rf"|(?m:^)\W*(?:{'|'.join(_WRITTEN.split())}))\b[^\n.!?\d]{{0,20}}?"
     r"(?:(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4})"
     rf"|(\d{{1,2}})\.?\s+({MONTH})\s+(\d{{4}})|\b({MONTH})\s+(\d{{1,2}}),?\s+(\d{{4}}))(?!\d)",
     re.IGNORECASE,
 )
-_OF_PAGES = frozenset(
-    words(
-        "last updated modified revised published posted created dated date minute minutes min read"
-        " stand zuletzt aktualisiert veröffentlicht mis mise jour publié actualizado publicado"
-    )
-)
+_OF_PAGES = frozenset(words(f"{_WRITTEN} last minute minutes min read zuletzt mis mise jour"))
 _BY = re.compile(  # by Ann Lee, Author: the IT group
     r"(?:^|\s)(?i:by|von|par|por)(?:\s+(?:[A-ZÀ-Þ][\w.'’-]*,?|and|und|et|y|&))+"
     r"|\b(?i:auth?ors?|auteurs?|autore?s?|autora):[^,;.]*"

@@ -129,7 +129,7 @@ _DEFINITION = re.compile(
 
 _TIME = re.compile(
     r"\bwhen\s+(?:is|are|was|were|do|does|did|will|would|can|may|must|should|has|have|had)\b"
-    r"|\bdate\s+of\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|^\W*wann\b"
+    r"|\bdate\s+of\b|\b(?:what|which) (?:year|date|century|decade|month|day)\b|\bwann\b"
     r"|\bquand\b|\bcuándo\b",
     re.IGNORECASE,
 )
