@@ -597,6 +597,32 @@ def test_a_table_that_may_go_on_is_not_counted(
     assert ("**Plan 30: price 49 €, the highest of 30 rows** [1]" in got.text) is is_counted
 
 
+@pytest.mark.parametrize(
+    ("question", "is_told"),
+    [
+        ("How many plans are there?", False), ("What is the average price of the plans?", False),
+        ("What is the total of users?", False), ("How many users has plan 40?", True),
+        ("How many plans are sold?", True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_sheet", [True, False])
+def test_rows_of_a_table_that_goes_on_are_no_answer_to_what_is_counted(
+    question: str, is_told: bool, is_sheet: bool
+) -> None:
+    rows = [f"- Plan: Plan {n}; Price: {19 + n} €; Users: {n}" for n in range(20, 60)]
+    if not is_sheet:
+        head = ["| Plan | Price | Users |", "|---|---|---|"]
+        rows = [*head, *(f"| Plan {n} | {19 + n} € | {n} |" for n in range(20, 60))]
+    sold = "We have sold 2,000 plans: so many plans are sold." if "sold" in question else "Notes."
+    found = hits("\n".join(rows), sold)
+    got = answer_extractive(
+        question, found, embedder=WordEmbedder(),
+        read_around=lambda at, before=1: around(found[at - 1].content, chunks=range(-9, 9), at=at),
+    )  # fmt: skip
+    assert got.found is is_told
+    assert is_told or got.reason == "the table of Plan, Price, Users is too long to be counted"
+
+
 def test_a_row_that_was_cut_where_the_page_begins_may_have_more_before_it() -> None:
     rows = [f"- name: Plan {n}; price: {19 + n} €; users: {n}" for n in range(1, 31)]
     text = "\n".join(rows[20:])[10:]

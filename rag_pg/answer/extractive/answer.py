@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rag_pg.answer.extractive.compose import MODEL, compose_answer, question_subject
+from rag_pg.answer.extractive.compose import (
+    MODEL,
+    compose_answer,
+    explain_uncounted,
+    question_subject,
+)
 from rag_pg.answer.extractive.passage_scores import Evidence, examine
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.reading.passage import ReadAround
@@ -73,9 +78,10 @@ def answer_of(
     if evidence is None:
         return _not_found(distinct_hits(hits), [], "the search found nothing")
     judged = (judge or judge_strength)(question, evidence)
-    if judged.zone == "refuse":
+    uncounted = explain_uncounted(question, evidence, read_around)
+    if judged.zone == "refuse" or uncounted:
         sources = [c.hit for c in evidence.candidates]
-        refused = _not_found(sources, evidence.notes, judged.reason)
+        refused = _not_found(sources, evidence.notes, uncounted or judged.reason)
         return replace(refused, support=judged.support)
     return replace(
         compose_answer(question, evidence, read_around),

@@ -514,19 +514,46 @@ def _first_step(c: Candidate, position: int) -> int:
     return steps[0].first if best >= NEARLY * c.scores[position] else position
 
 
+def explain_uncounted(question: str, evidence: Evidence, read_around: ReadAround | None) -> str:
+    """Say that what a question wants to be counted is of a table that goes on beyond what is read,
+    or is too long, and that no sentence before it tells; "": it is not so."""
+    ranked = sorted(evidence.candidates, key=lambda c: -c.score)
+    asked, best = _Asked(question, evidence.kind, ranked, read_around), ranked[0]
+    is_told = best.sentences[best.best].kind == "prose" and has_number(best.shown[best.best])
+    is_of_all = asked_aggregate(question) in ("sum", "average", "count")  # which no row tells
+    if not is_of_all or is_told or best.of_another or _of_counted(asked):
+        return ""
+    page, positions = _on_page(asked, best, [best.best])
+    if (found := _table_near(best, page, positions[0])) is None:
+        return ""
+    table, about = found
+    some = replace(table, rows=table.rows[:MOST_ROWS], cells=table.cells[:MOST_ROWS])
+    is_cut = len(table.rows) > MOST_ROWS or not page.is_whole(table)
+    if not is_cut or _aggregate(question, some, about) is None:
+        return ""
+    return f"the table of {', '.join(filter(None, table.names))} is too long to be counted"
+
+
+def _table_near(c: Candidate, page: Page, position: int) -> tuple[Table, str] | None:
+    """The one table of the section of a sentence, and what stands above it."""
+    section = page.sections[page.section(position)]
+    near = [t for t in page.tables if section.first <= t.first < section.last]
+    if len(near) != 1 or not near[0].rows:
+        return None
+    first = near[0].first
+    lead = page.sentences[first - 1].text if first > section.first else ""
+    return near[0], " ".join([*heading_path(c.hit), section.heading, lead])
+
+
 def _count_rows(
     asked: _Asked, c: Candidate, page: Page, position: int, number: int = 1
 ) -> _Shown | None:
     """Return what a question wants to be counted over a table, with the rows that this is true of;
     None where the table may go on outside the page, or none of them stands in a passage of its
     document."""
-    section = page.sections[page.section(position)]
-    near = [t for t in page.tables if section.first <= t.first < section.last]
-    if len(near) != 1 or not near[0].rows:
+    if (near := _table_near(c, page, position)) is None:
         return None
-    table = near[0]
-    lead = page.sentences[table.first - 1].text if table.first > section.first else ""
-    about = " ".join([*heading_path(c.hit), section.heading, lead])
+    table, about = near
     found = _aggregate(asked.question, table, about)
     if found is None or not page.is_whole(table):
         return None

@@ -213,7 +213,7 @@ def examine(
 
 def _is_bounded(word: str, question: str, best: Candidate) -> bool:
     """Whether a word of a question is a number that is within a bound of a passage, in its unit (5
-    kg where it says up to 10 kg), or in the range of a row."""
+    kg where it says up to 10 kg), or in the range of a row or of numbered things (halls 4 to 6)."""
     question = question[:LONGEST]
     match = _NUMBER.fullmatch(word) and re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)?", question)
     if not match:
