@@ -570,6 +570,24 @@ def test_a_number_with_its_word_chooses_its_row_however_far_its_head_is(
         assert f"{head.replace('|---|---|', '| --- | --- |')}\n| **" in got.text
 
 
+def test_the_head_of_a_short_table_is_found_near_its_rows_whatever_stands_before() -> None:
+    chunks = [*["Notes."] * 1000, "| Lamp | Watts |", "|---|---|", "| Pump 1 | 4 |\n"]
+    chunks += ["| Name | Power |\n|---|---|", *(f"| Pump {n} | {500 + n} W |" for n in range(9))]
+    begin, asked = len(chunks) - 5, set()
+
+    def read_around(at: int, before: int = 1) -> Passage:
+        own = range(max(at - before, 1), min(at + 5, len(chunks) + 1))
+        asked.update(own)
+        return around("\n".join(chunks[n - 1] for n in own), chunks=[*own], at=at)
+
+    found = replace(hit(chunks[begin - 1], number=begin), document_id=UUID(int=9))
+    got = answer_extractive(
+        "What is the power of pump 3?", [found], embedder=WordEmbedder(), read_around=read_around
+    )
+    assert "| Name | Power |\n| --- | --- |\n| **Pump 3**" in got.text
+    assert min(asked) == begin - 8
+
+
 def test_an_item_that_begins_with_another_number_is_no_answer() -> None:
     rooms = "- Room 12: a sink.\n- Room 120: a sink, chairs, what is there.\n- Room 2: a sink."
     assert ask("What is there in room 2?", rooms).citations[0].quote == "Room 2: a sink."

@@ -62,6 +62,7 @@ from rag_pg.types import CosineSpread, Hit
 
 HITS = 8  # passages that are looked at
 HEAD = 1000  # chunks before one, among which the head of its table is looked for
+NEAR_HEAD = 8  # of them, where it is looked for first
 READ = 2  # of which every sentence is compared in meaning; of each other, that of most words
 LONGEST_READ = 1200  # characters of one, of the sentences with most words first
 NEAR_SENTENCES = 4  # of each of these, whose words may stand for another, to so many words
@@ -265,24 +266,27 @@ def _candidates(
 
 
 def _head_before(hit: Hit, read_around: ReadAround, is_named: bool) -> str:
-    """The head of the table in whose rows a hit begins, where it stands in a chunk before; however
-    far before, where a question names an identifier that the hit has."""
+    """The head of the table in whose rows a hit begins, where it stands in a chunk before: looked
+    for further and further, as long as all between are rows, up to HEAD chunks before; without end
+    where a question names an identifier that the hit has."""
     content = hit.content.strip()
-    around = read_around(hit.chunk_id, HEAD) if content.startswith("|") else None
-    before, own, _ = around.content.partition(content) if around else ("", "", "")
-    head = head_above(before) if own else ""
-    while is_named and around and not head and _are_rows(before):
-        first = around.chunk_keys[0]
-        around = read_around(first, HEAD)
-        before = around.content if around and around.chunk_keys[0] != first else ""
-        head = head_above(before)
-    return head
+    first, reach, read = hit.chunk_id, NEAR_HEAD, 0
+    while content.startswith("|") and (is_named or read < HEAD):
+        around = read_around(first, reach)
+        before, own, _ = around.content.partition(content) if around else ("", "", "")
+        before = before if own else around.content if around and read else ""
+        if (head := head_above(before)) or not around or not _are_rows(before):
+            return head
+        if around.chunk_keys[0] == first:
+            break
+        first, read, reach = around.chunk_keys[0], read + reach, min(8 * reach, HEAD)
+    return ""
 
 
 def _are_rows(text: str) -> bool:
     """Whether each line of a text but the first, which may have been cut, is a row of Markdown."""
     lines = text.splitlines()[1:]
-    return bool(lines) and all(line.lstrip()[:1] in ("|", "") for line in lines)
+    return bool(lines) and all(line.lstrip()[:1] == "|" for line in lines)
 
 
 def _compared(hit: Hit, page: Page, shown: Sequence[str], above: Sequence[str]) -> list[str]:
