@@ -161,3 +161,44 @@ def test_what_rows_of_a_sheet_have_may_be_counted() -> None:
     )
     assert not reason("How many dishes are vegan?", sheet)
     assert "how many guests" in reason("How many guests are vegan?", sheet)
+
+
+HUTS = {
+    "Black Lake Hut": "The hut is kept all year. Showers cost 4 euros, and a shower is warm.",
+    "Raven Hut": "The Raven Hut has forty beds. It is kept by Lena Foss. Dogs wait in the shed.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "of"),
+    [
+        ("What does a shower cost at the Raven Hut?", None),
+        ("What does a shower cost at the Black Lake Hut?", "Black Lake Hut"),
+        ("What does a shower cost at a hut?", "Black Lake Hut"),
+        ("What does a shower cost at the Black Lake Hut and the Raven Hut?", "Black Lake Hut"),
+    ],
+)
+def test_a_passage_of_another_thing_than_a_document_is_named_by_is_no_answer(
+    question: str, of: str | None
+) -> None:
+    found = [hit(text, number=n, title=title) for n, (title, text) in enumerate(HUTS.items(), 1)]
+    got = answer_extractive(question, found, embedder=WordEmbedder())
+    assert (got.citations[0].title if got.found else None) == of
+    assert got.found or got.reason == "the nearest passage is of Black Lake Hut, not of Raven Hut"
+
+
+def test_the_document_that_a_question_names_comes_before_another_of_its_kind() -> None:
+    lake = hit("Who keeps the hut: the keeper keeps it.", title="Black Lake Hut")
+    raven = hit("It has beds. It is Lena who keeps the place.", number=2, title="Raven Hut")
+    question = "Who keeps the Raven Hut?"
+    got = answer_extractive(question, [lake, raven], embedder=WordEmbedder())
+    assert got.citations[0].title == "Raven Hut"
+
+
+@pytest.mark.parametrize(
+    ("decade", "is_told"),
+    [("1700s", True), ("1680s", True), ("1690s", False), ("1800s", False), ("1680er", True)],
+)
+def test_a_decade_or_century_is_known_by_its_years(decade: str, is_told: bool) -> None:
+    text = "The Huguenots fled to the towns in 1685 and in 1705 to the villages, 1,890 of them."
+    assert (not reason(f"Where did the Huguenots flee to in the {decade}?", text)) is is_told

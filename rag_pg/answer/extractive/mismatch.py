@@ -10,7 +10,7 @@ from itertools import takewhile
 from rag_pg.answer.extractive.candidate import Candidate
 from rag_pg.answer.reading.display import OPEN
 from rag_pg.answer.reading.figures import MONTH
-from rag_pg.answer.reading.freshness import holds_since
+from rag_pg.answer.reading.freshness import are_editions, holds_since
 from rag_pg.answer.reading.measures import is_unit
 from rag_pg.answer.reading.negation import is_negated
 from rag_pg.answer.reading.question_kind import (
@@ -19,7 +19,7 @@ from rag_pg.answer.reading.question_kind import (
     find_lacking_value,
     has_number,
 )
-from rag_pg.text import is_among, is_function_word, words
+from rag_pg.text import is_among, is_function_word, told_words, words
 
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
@@ -61,8 +61,9 @@ def find_mismatch(
     """Return how the best passage is of something else than a question asks for; "": it is not, or
     that cannot be told.
 
-    It does not say how many there are where that is asked, it is of other years, or it has no
-    telephone number, mail address, price or colour where one is asked for.
+    It does not say how many there are where that is asked, it is of other years or of another
+    thing than a document is titled by, or it has no telephone number, mail address, price or colour
+    where one is asked for.
 
     Args:
         others: passages, one of which may have the count or the year. near: 0: as near as text
@@ -72,7 +73,31 @@ def find_mismatch(
     return (
         _other_count(question, best, others, near)
         or _other_year(question, best, others)
+        or next(
+            (
+                f"the nearest passage is of {best.hit.title}, not of {c.hit.title}"
+                for c in others
+                if is_named_instead(question, c, best)
+            ),
+            "",
+        )
         or (f"the nearest passage has no {lacking}" if lacking else "")
+    )
+
+
+def is_named_instead(question: str, c: Candidate, best: Candidate) -> bool:
+    """Whether a question names the document of a passage (Raven Hut), and not that of the best one,
+    whose title has a word of that (Lake Hut) and which has nothing of the other's name."""
+    asked, own = words(question), told_words(best.hit.title)
+    name = told_words(c.hit.title)
+    rest = [word for word in name if not is_among(word, own)]
+    if not 0 < len(rest) < len(name) or all(is_among(word, asked) for word in own):
+        return False
+    whole = words(f"{best.hit.heading}\n{best.hit.content}")
+    return (
+        all(is_among(word, asked) for word in name)
+        and not any(is_among(word, whole) for word in rest)
+        and not are_editions(best.hit, c.hit)
     )
 
 

@@ -10,10 +10,16 @@ from decimal import Decimal
 import numpy as np
 
 from rag_pg.answer.extractive.candidate import COVERAGE, Candidate
-from rag_pg.answer.extractive.mismatch import find_mismatch, lacks_value
+from rag_pg.answer.extractive.mismatch import find_mismatch, is_named_instead, lacks_value
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.reading.display import OPEN, display
-from rag_pg.answer.reading.freshness import is_of_page, is_of_time, source_date, words_of_now
+from rag_pg.answer.reading.freshness import (
+    is_of_page,
+    is_of_time,
+    source_date,
+    spells_years,
+    words_of_now,
+)
 from rag_pg.answer.reading.head import (
     Asked,
     find_lacking,
@@ -474,6 +480,11 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     time = {word for word in different if is_of_time(word.strip(MARKS))}
     if any(map(is_identifier, time)) and any(c.day for c in candidates):
         met |= time  # though no text names the year
+    met |= {
+        word
+        for word in different
+        if any(spells_years(word.strip(MARKS), c.hit.content) for c in candidates)
+    }
     of_now = words_of_now(found.question)
     now = {word for word in different if word.strip(MARKS).casefold() in of_now}
     met |= now
@@ -584,8 +595,14 @@ def _bring_valued(
 ) -> Sequence[Candidate]:
     """Return the passages from the best on; where that lacks the value that is asked for, the first
     that has one is brought before it: of no fewer of the question's words, and, as many have a
-    number or a date, with as much evidence."""
+    number or a date, with as much evidence; as is one of a document that the question names where
+    the best is of another of its kind."""
     ranked = sorted(candidates, key=lambda c: -c.score)
+    for c in ranked[1:]:
+        if c.words_found >= ranked[0].words_found and is_named_instead(question, c, ranked[0]):
+            c.score = ranked[0].score + 1
+            ranked.sort(key=lambda c: -c.score)
+            break
     first = ranked[0]
     if not lacks_value(question, first, kind):
         return ranked

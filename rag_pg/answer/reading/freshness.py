@@ -65,7 +65,8 @@ _ASKED_YEAR = re.compile(
     rf"\s+(?:\S+\s+){{0,2}}?)?\b(?:(?P<month>{MONTH})\s+)?(?P<year>(?:19|20)\d\d)\b(?![.,]?\d)",
     re.IGNORECASE,
 )
-
+_DECADE = re.compile(r"(\d{3})0(?:['’]?s|er)", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![\d.,])[12]\d{3}(?![\d.,]*\d)")
 _ASKED_NOW = re.compile(
     r"\b(latest|newest|currently|nowadays|neueste[nrs]?|derzeit|aktuelle?[nrs]?|actuellement"
     r"|actualmente|current(?=\s+(?!of\b|in\b|is\b|does\b|do\b|at\b|for\b|and\b)\w))\b",
@@ -186,6 +187,14 @@ def asked_until(question: str) -> date | None:
 def is_of_time(word: str) -> bool:
     """Whether a word is a year or the name of a month."""
     return word.casefold() in MONTHS or _ASKED_YEAR.fullmatch(word) is not None
+
+
+def spells_years(word: str, text: str) -> bool:
+    """Whether a word is a decade or a century (1990s, the 1700s) of which a text has a year."""
+    match = _DECADE.fullmatch(word)
+    return match is not None and any(
+        year.startswith(match[1].removesuffix("0")) for year in _YEAR.findall(text)
+    )
 
 
 def words_of_now(question: str) -> set[str]:
