@@ -30,8 +30,9 @@ that these those and or not no if then than so such can could may might must sha
 i you he she we me my your his her our us about into over under between during also any some there s
 t tell give explain describe please much many
 der die das den dem des ein eine einer eines einem einen und oder ist sind war waren wird werden
-wurde wurden hat haben hatte hatten kann können was wer wen wem wessen wie wo wann warum wieso
-welche welcher welches welchen welchem wofür womit wodurch wohin woher viel viele
+wurde wurden hat haben hatte hatten kann können muss musst müssen darf dürfen soll sollte
+sollen was wer wen wem wessen wie wo wann warum wieso welche welcher welches welchen welchem wofür
+womit wodurch wohin woher viel viele
 diese dieser dieses diesem diesen von vom zu zum zur im an am auf aus bei mit nach für über
 unter durch als auch nicht es er sie ich du wir ihr mein meine meinen meiner sich man mir mich dass
 el la los las un una unos unas y o de del al en por para con que qué quién quien quiénes cuál cual

@@ -302,6 +302,19 @@ def test_german_words_are_found_in_other_forms() -> None:
     assert got.text == "**Die Kantine öffnet um elf.** [1]"
 
 
+@pytest.mark.parametrize(
+    ("asked", "told", "meant"),
+    [
+        ("geprüft", "Prüfung", "Prüfung"), ("Kündigung", "gekündigt", "gekündigt"),
+        ("zahlst", "Zahlung", "Zahlung"), ("geprüft", "Prüfgerät", "geprüft"),
+        ("getan", "Tanung", "getan"), ("yours", "young", "yours"),
+    ],
+)  # fmt: skip
+def test_a_german_verb_is_found_by_its_noun(asked: str, told: str, meant: str) -> None:
+    page = f"Leiter: {told} im Februar."
+    assert find_words(f"Leiter {asked}?", [page], None).question == f"Leiter {meant}?"
+
+
 def test_a_question_how_much_wants_a_number() -> None:
     priced = ask("How much does the cloud cost?", "The cloud cost is 5 euros. It is new.")
     assert "**The cloud cost is 5 euros.**" in priced.text

@@ -573,7 +573,8 @@ def test_a_number_with_its_word_chooses_its_row_however_far_its_head_is(
 def test_the_head_of_a_short_table_is_found_near_its_rows_whatever_stands_before() -> None:
     chunks = [*["Notes."] * 1000, "| Lamp | Watts |", "|---|---|", "| Pump 1 | 4 |\n"]
     chunks += ["| Name | Power |\n|---|---|", *(f"| Pump {n} | {500 + n} W |" for n in range(9))]
-    begin, asked = len(chunks) - 5, set()
+    asked: set[int] = set()
+    begin = len(chunks) - 5
 
     def read_around(at: int, before: int = 1) -> Passage:
         own = range(max(at - before, 1), min(at + 5, len(chunks) + 1))

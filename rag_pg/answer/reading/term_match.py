@@ -188,11 +188,19 @@ def _mend(question: str, terms: Sequence[TermMatch], texts: Sequence[str]) -> st
     for word in sorted(unknown):
         others = [w for w in counts if w != word]
         near = [w for w in others if w[0] == word[0] and is_one_slip(word, w)]
-        near = near or [w for w in others if word not in names and same_word(word, w)]
+        near = near or [
+            w
+            for w in others
+            if word not in names and (same_word(word, w) or _are_verb_and_noun(word, w))
+        ]
         near = near or _parts_of_compound(word, counts)
         if near:
             meant = max(near, key=lambda other: (counts.get(other, 0), other))
-            question = re.sub(rf"(?i)\b{re.escape(word)}\b", meant, question)
+            spelled = (w for text in texts for w in re.findall(r"\w+", text) if words(w) == [meant])
+            meant = next(spelled, meant)  # with its accents
+            own = [part for part in re.findall(r"\w+", question) if words(part) == [word]]
+            for part in {*own}:
+                question = re.sub(rf"\b{re.escape(part)}\b", meant, question)
     return question
 
 
@@ -246,6 +254,16 @@ def _spell_out(question: str, unknown: Collection[str], texts: Sequence[str]) ->
         if initials in short and not parts.isdisjoint(own):
             question = question.replace(name, initials)
     return question
+
+
+def _are_verb_and_noun(one: str, other: str) -> bool:
+    """Whether of two words one is a German verb and the other its noun: geprüft, Prüfung."""
+    return any(
+        SHORTEST_MENDED <= len(stem) + 1 < len(noun)
+        and re.fullmatch(rf"(?:ge)?{stem}(?:e?s?t|en?)", verb) is not None
+        for noun, verb in ((one, other), (other, one))
+        for stem in [noun.removesuffix("ung")]
+    )
 
 
 def is_one_slip(one: str, other: str) -> bool:
