@@ -524,14 +524,12 @@ def explain_uncounted(question: str, evidence: Evidence, read_around: ReadAround
     if not is_of_all or is_told or best.of_another or _of_counted(asked):
         return ""
     page, positions = _on_page(asked, best, [best.best])
-    if (found := _table_near(best, page, positions[0])) is None:
+    table, about = _table_near(best, page, positions[0]) or (None, "")
+    if table is None or (page.is_whole(table) and len(table.rows) <= MOST_ROWS):
         return ""
-    table, about = found
     some = replace(table, rows=table.rows[:MOST_ROWS], cells=table.cells[:MOST_ROWS])
-    is_cut = len(table.rows) > MOST_ROWS or not page.is_whole(table)
-    if not is_cut or _aggregate(question, some, about) is None:
-        return ""
-    return f"the table of {', '.join(filter(None, table.names))} is too long to be counted"
+    told = f"the table of {', '.join(filter(None, table.names))} is too long to be counted"
+    return told if _aggregate(question, some, about) else ""
 
 
 def _table_near(c: Candidate, page: Page, position: int) -> tuple[Table, str] | None:

@@ -73,16 +73,14 @@ def find_mismatch(
     return (
         _other_count(question, best, others, near)
         or _other_year(question, best, others)
-        or next(
-            (
-                f"the nearest passage is of {best.hit.title}, not of {c.hit.title}"
-                for c in others
-                if is_named_instead(question, c, best)
-            ),
-            "",
-        )
+        or _other_name(question, best, others)
         or (f"the nearest passage has no {lacking}" if lacking else "")
     )
+
+
+def _other_name(question: str, best: Candidate, others: Sequence[Candidate]) -> str:
+    named = next((c.hit.title for c in others if is_named_instead(question, c, best)), "")
+    return f"the nearest passage is of {best.hit.title}, not of {named}" if named else ""
 
 
 def is_named_instead(question: str, c: Candidate, best: Candidate) -> bool:

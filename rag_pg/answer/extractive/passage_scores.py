@@ -225,16 +225,11 @@ def _is_bounded(word: str, question: str, best: Candidate) -> bool:
     match = _NUMBER.fullmatch(word) and re.search(rf"(?<![\w.,]){word}\s?([^\W\d_]+)?", question)
     if not match:
         return False
-    is_named = any(
-        map(Identifiers.of(question).stand_in, [*heading_path(best.hit), *best.compared])
-    )
+    asked, bounds = Identifiers.of(question), bounds_of(best.hit.content, match[1])
     return (
-        is_named
-        or any(rows_out_of_range(question, t) for t in best.page.tables)
-        or any(
-            is_within(Decimal(word.replace(",", ".")))
-            for is_within in (bounds_of(best.hit.content, match[1]) if match[1] else [])
-        )
+        any(map(asked.stand_in, [*heading_path(best.hit), *best.compared]))
+        or any(rows_out_of_range(question, table) for table in best.page.tables)
+        or (bool(match[1]) and any(is_in(Decimal(word.replace(",", "."))) for is_in in bounds))
     )
 
 
@@ -480,11 +475,8 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     time = {word for word in different if is_of_time(word.strip(MARKS))}
     if any(map(is_identifier, time)) and any(c.day for c in candidates):
         met |= time  # though no text names the year
-    met |= {
-        word
-        for word in different
-        if any(spells_years(word.strip(MARKS), c.hit.content) for c in candidates)
-    }
+    whole = "\n".join(c.hit.content for c in candidates)
+    met |= {word for word in different if spells_years(word.strip(MARKS), whole)}
     of_now = words_of_now(found.question)
     now = {word for word in different if word.strip(MARKS).casefold() in of_now}
     met |= now
