@@ -251,6 +251,7 @@ def test_codes_of_a_question(question: str, found: set[str]) -> None:
         ("pump 70?", "Pump 700", True), ("pump 70?", "Pump: 70", False), ("Nr 7?", "Nr. 77", True),
         ("§ 5?", "§15", True), ("§ 5?", "§5", False), ("floor 5?", "Floors 1–3", True),
         ("floor 5?", "Floors 4 to 6", False), ("floor 5?", "4 to 6", False),
+        ("season 2021?", "Season 2021-22", False),
     ],
 )  # fmt: skip
 def test_another_code_of_the_form_that_is_asked_for(

@@ -76,7 +76,7 @@ class Identifiers:
             int(first) <= int(number) <= int(last)
             for word, number in named
             for other, first, last in _RANGE.findall(text)
-            if same_word(word.casefold(), other.casefold())
+            if int(first) < int(last) and same_word(word.casefold(), other.casefold())
         ]
 
 
