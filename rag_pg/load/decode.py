@@ -106,14 +106,15 @@ def _in_ascii(data: bytes) -> tuple[str, str] | None:
 
 
 def _has_words(text: str) -> bool:
-    """Whether letters beyond ASCII are words, of one script, or of those of Japanese; a letter
-    alone, or one beside ASCII, is Latin. So is mostly no sum and no name behind a plus sign."""
+    """Whether letters beyond ASCII are words, of one script, or of those of Japanese; one
+    beside ASCII is Latin. So is mostly no sum (1+APY-2) and no name behind a plus sign."""
     words = [word for word in _WORD.findall(text) if not word.isascii()]
     scripts = {name(one, "none").split()[0] for one in "".join(words) if one > "\x7f"}
-    if scripts != {"LATIN"}:
-        whole = [word for word in words if len(word) > 1 and not re.search("[A-Za-z]", word)]
-        return len(whole) * 2 >= len(words) > 0 and (len(scripts) == 1 or scripts <= _JAPANESE)
-    return True
+    beside = [word for word in words if re.search("[A-Za-z]", word)]
+    if scripts == {"LATIN"}:
+        return bool(beside)
+    whole = [word for word in words if len(word) > 1 and word not in beside]
+    return len(whole) * 2 >= len(words) > 0 and (len(scripts) == 1 or scripts <= _JAPANESE)
 
 
 def _shifted(data: bytes) -> tuple[str, str] | None:

@@ -106,6 +106,14 @@ def test_another_encoding_is_detected_and_named(tmp_path: Path, encoding: str, t
 
 
 @pytest.mark.parametrize(
+    "text", ["x = 1+APY-2", "q=a+b+c-d", "MIIB+abcd/efg==", "~{name}~", "+ACE-7"]
+)
+def test_a_sign_that_could_begin_letters_is_left_in_ascii(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, "a.txt", text.encode())
+    assert (loaded.content, loaded.notes) == (text, ())
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Write to user+tag@example.com",
