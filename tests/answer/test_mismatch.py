@@ -196,6 +196,21 @@ def test_the_document_that_a_question_names_comes_before_another_of_its_kind() -
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "What is the price of a bed in the hut?",
+        "What are the Prices of a bed in the Hut?",
+        "Was ist der Preis of a bed, in Hut Prices?",
+    ],
+)
+def test_what_another_title_has_is_no_name_where_it_is_a_common_word(question: str) -> None:
+    rules = hit("Guests bring a bag. A bed costs 20 euros for members.", title="Hut rules")
+    prices = hit("Soup is 6 euros, tea is 2 euros.", number=2, title="Hut prices")
+    got = answer_extractive(question, [rules, prices], embedder=WordEmbedder())
+    assert "not of Hut prices" not in got.reason
+
+
+@pytest.mark.parametrize(
     ("decade", "is_told"),
     [("1700s", True), ("1680s", True), ("1690s", False), ("1800s", False), ("1680er", True)],
 )

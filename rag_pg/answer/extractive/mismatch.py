@@ -19,8 +19,10 @@ from rag_pg.answer.reading.question_kind import (
     find_lacking_value,
     has_number,
 )
+from rag_pg.answer.reading.strange import is_common
 from rag_pg.text import is_among, is_function_word, told_words, words
 
+_CAPITAL = re.compile(r"(?<=\s)[A-ZÀ-ÖØ-Þ][\w'’-]*")  # not the first word of a question
 Nearness = Callable[[str, Sequence[str]], float]  # of a text to the nearest of some others
 
 NEAR = 0.3  # of what is counted and another name for it
@@ -85,15 +87,18 @@ def _other_name(question: str, best: Candidate, others: Sequence[Candidate]) -> 
 
 def is_named_instead(question: str, c: Candidate, best: Candidate) -> bool:
     """Whether a question names the document of a passage (Raven Hut), and not that of the best one,
-    whose title has a word of that (Lake Hut) and which has nothing of the other's name."""
+    whose title has a word of that (Lake Hut) and which has nothing of the other's name. A word that
+    is common, or small in the question, is none: Hut rules may say what Hut prices do not."""
     asked, own = words(question), told_words(best.hit.title)
     name = told_words(c.hit.title)
     rest = [word for word in name if not is_among(word, own)]
     if not 0 < len(rest) < len(name) or all(is_among(word, asked) for word in own):
         return False
     whole = words(f"{best.hit.heading}\n{best.hit.content}")
+    written = words(" ".join(_CAPITAL.findall(question)))
     return (
         all(is_among(word, asked) for word in name)
+        and all(is_among(word, written) and not is_common(word) for word in rest)
         and not any(is_among(word, whole) for word in rest)
         and not are_editions(best.hit, c.hit)
     )
